@@ -89,6 +89,13 @@ def test_selector_objects() -> None:
         selector_from_object({"matchExpressions": [{"key": "c", "operator": "Like"}]})
 
 
+def test_selectors_of_the_same_requirements_are_equal() -> None:
+    one, other = (selector_from_object({"matchLabels": {"a": "b"}}) for _ in range(2))
+    assert (one, hash(one)) == (other, hash(other))
+    assert one != selector_from_object({"matchLabels": {"a": "c"}})
+    assert selector_from_object({}) != selector_from_object(None)
+
+
 def test_field_selectors() -> None:
     assert parse_field_selector("b!=2,a==1,") == [("a", "=", "1"), ("b", "!=", "2")]
     assert parse_field_selector(r"a=x\,y\=\\") == [("a", "=", "x,y=\\")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobrelay.kube.resource import JOBS
 from jobrelay.queueing.resources import CLUSTER_QUEUES, WORKLOADS
+from jobrelay.queueing.views import WorkloadView
 from tests.queueing.fleets import queue_fleet, queued_job, quota_queue
 
 
@@ -31,6 +32,27 @@ async def test_a_job_waits_until_quota_is_free() -> None:
         assert await it.it.place("second") == ""
         await it.client.delete(JOBS, "first", "default", propagation="Background")
         await it.it.finished("second")
+
+
+async def test_pods_of_a_job_behind_another_one_of_its_shape_are_said_to_be_not_ready() -> None:
+    async with queue_fleet(1) as it:
+        await it.make_queue(cpu=1)
+        for name in ("first", "second", "third"):
+            await it.client.create(JOBS, queued_job(name, seconds=1000))
+        for name in ("first", "second", "third"):
+            await it.until_condition(name, "PodsReady", status=False, reason="WaitForStart")
+
+
+async def test_a_job_that_requests_nothing_of_a_resource_gets_a_flavor_of_it() -> None:
+    async with queue_fleet(1) as it:
+        await it.make_queue(cpu=0)
+        await it.client.create(JOBS, queued_job("empty", cpu="0", seconds=1000))
+        await it.until_condition("empty", "Admitted")
+        found = await it.workload("empty")
+        assert found is not None
+        admission = found.decode(WorkloadView).status.admission
+        assert admission is not None
+        assert admission.pod_set_assignments[0].flavors == {"cpu": "default"}
 
 
 async def test_a_job_without_a_queue_is_not_asked_for_quota() -> None:

@@ -94,6 +94,12 @@ def test_an_admitted_job_starts_with_what_its_flavor_stands_for() -> None:
     assert template["metadata"]["labels"]["kueue.x-k8s.io/podset"] == "main"
 
 
+def test_a_job_that_has_run_before_forgets_that_to_get_its_labels() -> None:
+    job = a_job({"startTime": "2026-01-01T00:00:00Z"}, suspend=True)
+    forgotten = action(queued(job, workload_of(job, reserved), flavors={"default": core.FlavorSpec("default")}))
+    assert forgotten == PatchObject({"status": {"startTime": None}}, "status")
+
+
 def test_a_selector_that_contradicts_the_flavor_cannot_start() -> None:
     job = a_job(suspend=True)
     spec = job.decode()

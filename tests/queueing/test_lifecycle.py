@@ -184,6 +184,28 @@ def test_a_drained_queue_evicts_and_its_restart_requeues(queues: QueueFacts, rea
     assert condition(step(view), "Requeued") == ("True", reason.replace("Stopped", "Restarted"))
 
 
+def test_a_restarted_local_queue_requeues_though_the_cluster_queue_is_still_stopped() -> None:
+    both = QueueFacts("main", "cq", stop_policy="Hold", active=False, local_stop_policy="HoldAndDrain")
+    evicted = step(admitted(), queues=both).status
+    assert evicted is not None
+    view = patched(admitted(), evicted)
+    view = patched(view, changes.released(view.status, START))
+    cluster_only = QueueFacts("main", "cq", stop_policy="Hold", active=False)
+    requeued = step(view, queues=cluster_only)
+    assert condition(requeued, "Requeued") == ("True", "LocalQueueRestarted")
+    assert requeued.status is not None
+    assert condition(step(patched(view, requeued.status), queues=cluster_only), "QuotaReserved")[1] == "Inadmissible"
+
+
+def test_one_that_was_told_of_a_stopped_queue_is_told_anew_when_it_is_restarted() -> None:
+    view = msgspec.convert({"spec": {"queueName": "main"}}, WorkloadView)
+    told = step(view, queues=QueueFacts("main", "cq", active=False))
+    assert told.status is not None
+    assert not told.tell_again
+    assert step(patched(view, told.status)).tell_again
+    assert not step(view).tell_again
+
+
 def test_a_held_queue_takes_quota_back_from_who_is_not_admitted_yet() -> None:
     held = step(admitted(("provision",)), queues=QueueFacts("main", "cq", stop_policy="Hold", active=False))
     assert condition(held, "QuotaReserved") == ("False", "Inadmissible")

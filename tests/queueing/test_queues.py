@@ -39,6 +39,20 @@ async def test_a_queue_borrows_what_its_cohort_does_not_use_and_shows_its_share(
         await it.it.until(borrowed)
 
 
+async def test_the_share_of_a_cohort_follows_what_its_queues_use() -> None:
+    async with queue_fleet(1, parse_configuration(FAIR)) as it:
+        await it.make_queue(cpu=0, cohortName="team")
+        await it.create(COHORTS, {"metadata": {"name": "team"}, "spec": {"parentName": "all"}})
+        await it.create(CLUSTER_QUEUES, quota_queue("other", cpu=4, cohortName="all"))
+        await it.client.create(JOBS, queued_job("wide", cpu="2", seconds=1000))
+
+        async def borrowed() -> bool:
+            status: dict[str, Any] = (await it.client.get(COHORTS, "team")).decode().get("status", {})
+            return status.get("fairSharing", {}).get("weightedShare") == 500
+
+        await it.it.until(borrowed)
+
+
 async def test_a_check_has_to_be_active_and_ready_before_a_job_is_admitted() -> None:
     async with queue_fleet() as it:
         checks = {"admissionChecks": [{"name": "budget"}]}

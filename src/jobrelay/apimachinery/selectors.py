@@ -50,6 +50,15 @@ class Requirement:
             return False
         return int(value) > int(self.values[0]) if operator == "gt" else int(value) < int(self.values[0])
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Requirement) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[str, str, tuple[str, ...]]:
+        return self.key, self.operator, self.values
+
     def __str__(self) -> str:
         if self.operator == "exists":
             return self.key
@@ -80,6 +89,15 @@ class Selector:
             return False
         present = labels or {}
         return all(requirement.matches(present) for requirement in self.requirements)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Selector) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[tuple[Requirement, ...], bool]:
+        return self.requirements, self.nothing
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

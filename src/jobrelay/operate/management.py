@@ -127,6 +127,8 @@ def _queue_rules() -> list[Manifest]:
         rule(_KUEUE, "clusterqueues/status localqueues/status cohorts/status admissionchecks/status", "patch"),
         rule(_KUEUE, "workloads", "get list watch create patch delete"),
         rule(_KUEUE, "workloads/status", "patch"),
+        rule("", "limitranges", "list watch"),
+        rule("node.k8s.io", "runtimeclasses", "list watch"),
         rule("coordination.k8s.io", "leases", "list watch", KUEUE_LEASE),
         *kind_rules(installed_kinds(), "update", "finalizers"),
         *(

@@ -17,6 +17,7 @@ from jobrelay.kube.clock import Timer
 from jobrelay.kube.objects import Key
 from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.conditions import find
+from jobrelay.queueing.lifecycle import is_outdated
 from jobrelay.queueing.metrics import QueueMetrics
 from jobrelay.queueing.reading import created_at
 from jobrelay.queueing.resources import WORKLOADS
@@ -27,6 +28,8 @@ from jobrelay.queueing.writing import WorkloadWriter
 _WORKERS: Final = 32
 _MESSAGE_DELAY: Final = 1.0
 """How long it must be clear that a Workload waits before that is written, in seconds: most are admitted at once."""
+_NOT_STARTED_RATE: Final = 20.0
+"""At most so many Workloads a second that nobody has looked at yet are told that their pods are not ready."""
 
 Decision: TypeAlias = core.Reservation | core.Preemption
 NOT_LEADING: Final = Result(requeue_after=0.5)
@@ -52,9 +55,11 @@ class Admission:
         self._decided: dict[Key, Decision] = {}
         self._waits: dict[Key, core.Requeue] = {}
         self._timer: Timer | None = None
+        self._told_until = 0.0
         self.controller: Controller[Key] = Controller(
             "admissions", self.write, workers=_WORKERS, clock=clock, grace=grace
         )
+        state.objects.workloads.subscribe(self._workload_event)
 
     async def run(self) -> None:
         """Settle whenever something has changed, until cancelled."""
@@ -67,6 +72,10 @@ class Admission:
     def why(self, key: Key) -> core.Requeue | None:
         """Why a Workload got no quota when it was last looked at."""
         return self._waits.get(key)
+
+    def tell(self, key: Key) -> None:
+        """Write why a Workload waits, if it still does a little later."""
+        self.controller.queue.add_after(key, _MESSAGE_DELAY)
 
     def _settle(self) -> None:
         now = self._clock.now().timestamp()
@@ -95,6 +104,13 @@ class Admission:
         self._waits[key] = requeue
         if key not in self._decided:
             self.controller.queue.add_after(key, _MESSAGE_DELAY)
+
+    def _workload_event(self, old: Object | None, new: Object | None) -> None:
+        """A Workload behind others is not decided on; its condition PodsReady is written when there is time for it."""
+        if old is None and new is not None and _has_not_started(new.decode(WorkloadView)):
+            now = self._clock.monotonic()
+            self._told_until = max(now + _MESSAGE_DELAY, self._told_until + 1 / _NOT_STARTED_RATE)
+            self.controller.queue.add_after(new.key, self._told_until - now)
 
     async def write(self, key: Key) -> Result | None:
         """Write what was decided about a Workload."""
@@ -156,12 +172,18 @@ class Admission:
 
     async def _write_waiting(self, key: Key, workload: Object | None) -> None:
         """Write why a Workload still waits."""
-        requeue = self._waits.get(key)
-        if workload is None or requeue is None or self._state.scheduler.snapshot.holder(str(key)) is not None:
+        if workload is None or self._state.scheduler.snapshot.holder(str(key)) is not None:
             self._waits.pop(key, None)
             return
         view = workload.decode(WorkloadView)
+        requeue = self._waits.get(key)
+        if requeue is None and is_outdated(view.status.conditions):
+            requeue = self._state.scheduler.verdict(str(key))
         if view.status.admission is not None or not view.spec.active:
+            return
+        if requeue is None:
+            if _has_not_started(view):
+                await self._writer.patch_status(workload, changes.not_started(view.status, self._clock.now()))
             return
         if self._state.objects.facts_of(key.namespace, view.spec.queue_name).problem:
             return
@@ -173,6 +195,12 @@ class Admission:
             if first:
                 about = ObjectReference.of(workload, WORKLOADS)
                 self._recorder.event(about, "Normal", names.PENDING, requeue.message)
+
+
+def _has_not_started(view: WorkloadView) -> bool:
+    """Whether nothing was written yet about a Workload that waits for quota."""
+    conditions = view.status.conditions
+    return view.owned and view.status.admission is None and find(conditions, names.PODS_READY) is None
 
 
 def _key(text: str) -> Key:

@@ -14,7 +14,7 @@ import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.queueing import core, names
-from jobrelay.queueing.conditions import Conditions, find, with_condition
+from jobrelay.queueing.conditions import Conditions, find, holds, with_condition
 from jobrelay.queueing.core.amounts import format_amount
 from jobrelay.queueing.core.lifecycle import Backoff, Deactivation
 from jobrelay.queueing.views import CheckStateView, NamedCount, WorkloadStatusView
@@ -50,7 +50,7 @@ def reserved(
     if all(each.state == "Ready" for each in states):
         conditions = _admitted(conditions, now)
     if owned:
-        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
+        conditions = _not_started(conditions, now)
     change: Change = {"admission": _admission(admission), "conditions": _encoded(conditions)}
     if states or status.admission_checks:
         change["admissionChecks"] = _encoded(states)
@@ -109,8 +109,17 @@ def pending(
     """It gets no quota now, and why; None if that is written already. Pods of one that is `owned` are not ready yet."""
     conditions = with_condition(status.conditions, names.QUOTA_RESERVED, False, reason, message, now)
     if owned and find(conditions, names.PODS_READY) is None:
-        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
+        conditions = _not_started(conditions, now)
     return {"conditions": _encoded(conditions)} if conditions is not status.conditions else None
+
+
+def not_started(status: WorkloadStatusView, now: datetime) -> Change:
+    """It waits in line, and nothing is known about it but that its pods are not ready."""
+    return {"conditions": _encoded(_not_started(status.conditions, now))}
+
+
+def _not_started(conditions: Conditions, now: datetime) -> Conditions:
+    return with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
 
 
 def evicted(status: WorkloadStatusView, reason: str, message: str, now: datetime, preempted: str = "") -> Change:
@@ -144,8 +153,8 @@ def released(status: WorkloadStatusView, now: datetime) -> Change:
         if status.admission_checks:
             reason, no_reservation = f"{reason}UnsatisfiedChecks", f"{no_reservation} and not all checks ready"
         conditions = with_condition(conditions, names.ADMITTED, False, reason, no_reservation, now)
-    if find(conditions, names.PODS_READY) is not None:
-        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
+    if holds(conditions, names.PODS_READY):
+        conditions = _not_started(conditions, now)
     again = evicted_for.reason in _REQUEUED_AT_ONCE
     conditions = with_condition(conditions, names.REQUEUED, again, evicted_for.reason, text, now)
     change: Change = {"admission": None, "conditions": _encoded(conditions), "clusterName": None}

@@ -64,7 +64,15 @@ class QueueingGate:
             self.state, writer, self._recorder, self.metrics, clock, wake=wake, leads=parts.leads, grace=parts.grace
         )
         self.workloads = WorkloadController(
-            objects, writer, self._recorder, self.metrics, config, clock, leads=parts.leads, grace=parts.grace
+            objects,
+            writer,
+            self._recorder,
+            self.metrics,
+            config,
+            clock,
+            tell=self.admission.tell,
+            leads=parts.leads,
+            grace=parts.grace,
         )
         self.queued = QueuedObjectController(
             parts.originals,

@@ -13,7 +13,7 @@ from jobrelay.apimachinery.times import parse_time
 from jobrelay.kube import EventNote
 from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.changes import Change
-from jobrelay.queueing.conditions import find, holds
+from jobrelay.queueing.conditions import Conditions, find, holds
 from jobrelay.queueing.core.checks import CheckPhase, CheckState, outcome, required_checks
 from jobrelay.queueing.core.lifecycle import (
     Deactivation,
@@ -94,6 +94,8 @@ class Step:
     spec: dict[str, Any] | None = None
     events: tuple[EventNote, ...] = ()
     requeue_after: float | None = None
+    tell_again: bool = False
+    """Why it waits is written, and is not true any more: its queues were stopped or missing, and are not."""
 
 
 NOTHING: Final = Step()
@@ -150,13 +152,23 @@ def _waiting(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
     if gates := view.annotations.get(names.ADMISSION_GATED_BY):
         message = f"Admission is gated by: {gates}"
         return Step(status=changes.pending(status, names.ADMISSION_GATED, message, now, owned=view.owned))
+    requeued = find(status.conditions, names.REQUEUED)
+    waits = requeued is not None and not requeued.holds
+    step = _requeue(view, requeued.reason, queues, now) if requeued is not None and waits else NOTHING
+    if step.status is not None:
+        return step
     if queues.problem:
         told = changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned)
-        return Step(status=told or _check(view, queues, now))
-    requeued = find(status.conditions, names.REQUEUED)
-    if requeued is not None and not requeued.holds:
-        return _requeue(view, requeued.reason, queues, now)
-    return Step(status=_check(view, queues, now))
+        return replace(step, status=told or _check(view, queues, now))
+    if waits:
+        return step
+    return replace(step, status=_check(view, queues, now), tell_again=is_outdated(status.conditions))
+
+
+def is_outdated(conditions: Conditions) -> bool:
+    """Whether a Workload whose queues can be used now is told that they cannot."""
+    told = find(conditions, names.QUOTA_RESERVED)
+    return told is not None and told.reason == names.INADMISSIBLE
 
 
 def _check(view: WorkloadView, queues: QueueFacts, now: datetime) -> Change | None:

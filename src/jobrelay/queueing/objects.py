@@ -12,6 +12,7 @@ from jobrelay.queueing import names
 from jobrelay.queueing.conditions import holds
 from jobrelay.queueing.core import AdmissionCheckRule
 from jobrelay.queueing.lifecycle import QueueFacts
+from jobrelay.queueing.pod_rules import PodRules, together
 from jobrelay.queueing.priorities import Priority
 from jobrelay.queueing.queue_conditions import QueueParts, inactive_reasons
 from jobrelay.queueing.resources import (
@@ -19,10 +20,12 @@ from jobrelay.queueing.resources import (
     CLUSTER_QUEUES,
     COHORTS,
     GROUP,
+    LIMIT_RANGES,
     LOCAL_QUEUES,
     POD_PRIORITY_CLASSES,
     PRIORITY_CLASSES,
     RESOURCE_FLAVORS,
+    RUNTIME_CLASSES,
     TOPOLOGIES,
     WORKLOADS,
 )
@@ -32,15 +35,17 @@ from jobrelay.queueing.views import (
     ClusterQueueSpecView,
     ClusterQueueView,
     FlavorView,
+    LimitRangeView,
     LocalQueueView,
     PriorityClassRef,
     PriorityClassView,
+    RuntimeClassView,
     WorkloadView,
 )
 
 SILENCE: Final = 150.0
 """How long a watch may be silent; it sends a bookmark about every minute."""
-_OWNER, _QUEUE, _HOLDER = "owner", "queue", "holder"
+_OWNER, _QUEUE, _HOLDER, _NAMESPACE = "owner", "queue", "holder", "namespace"
 
 
 class QueueObjects:
@@ -57,6 +62,9 @@ class QueueObjects:
             cache, (PRIORITY_CLASSES, ADMISSION_CHECKS, TOPOLOGIES)
         )
         self.pod_priority_classes = cache(POD_PRIORITY_CLASSES)
+        self.limit_ranges, self.runtime_classes = map(cache, (LIMIT_RANGES, RUNTIME_CLASSES))
+        for of_namespace in (self.limit_ranges, self.workloads):
+            of_namespace.add_index(_NAMESPACE, lambda obj: (obj.namespace,))
         self.workloads.add_index(_OWNER, _owner)
         self.workloads.add_index(_QUEUE, lambda obj: (f"{obj.namespace}/{obj.decode(WorkloadView).spec.queue_name}",))
         self.workloads.add_index(_HOLDER, _held_queue)
@@ -74,6 +82,8 @@ class QueueObjects:
             self.checks,
             self.topologies,
             self.pod_priority_classes,
+            self.limit_ranges,
+            self.runtime_classes,
         )
 
     def workload_of(self, uid: str) -> Object | None:
@@ -83,6 +93,19 @@ class QueueObjects:
     def workloads_in(self, local_queue: Key) -> tuple[Object, ...]:
         """The Workloads that name a LocalQueue."""
         return self.workloads.by_index(_QUEUE, str(local_queue))
+
+    def workloads_of(self, namespace: str) -> tuple[Object, ...]:
+        """The Workloads of a namespace."""
+        return self.workloads.by_index(_NAMESPACE, namespace)
+
+    def pod_rules(self, namespace: str) -> PodRules:
+        """What is done to the pods of a namespace."""
+        ranges = self.limit_ranges.by_index(_NAMESPACE, namespace)
+        return PodRules(together(each.decode(LimitRangeView) for each in ranges), self._overhead)
+
+    def _overhead(self, runtime_class: str) -> dict[str, str]:
+        found = self.runtime_classes.get(Key("", runtime_class))
+        return found.decode(RuntimeClassView).overhead.pod_fixed if found is not None else {}
 
     def holders_of(self, cluster_queue: str) -> tuple[Object, ...]:
         """The Workloads that hold quota of a ClusterQueue."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Final, cast
@@ -16,6 +16,7 @@ from jobrelay.queueing import core, names
 from jobrelay.queueing.conditions import find, holds
 from jobrelay.queueing.core.amounts import UNLIMITED, amount
 from jobrelay.queueing.core.model import FungibilityPolicy
+from jobrelay.queueing.pod_rules import Pod, PodRules, filled, refusal
 from jobrelay.queueing.views import (
     Amount,
     ClusterQueueView,
@@ -29,6 +30,7 @@ from jobrelay.workloads.requests import pod_requests
 
 _OLD_NAMES: Final = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
 """Values of v1beta1 for which v1beta2 has others."""
+_NO_RULES: Final = PodRules()
 
 
 def read_flavor(flavor: Object) -> core.FlavorSpec:
@@ -114,10 +116,10 @@ def _limit(resource: str, given: Amount | None) -> int | None:
     return None if given is None else amount(resource, str(given))
 
 
-def read_pod_set(given: PodSetView) -> core.PodSet:
-    """Raises ValueError for a malformed amount."""
-    pod: Mapping[str, Any] = given.template.get("spec") or {}
-    requests = {resource: _whole(resource, exact) for resource, exact in pod_requests(pod).items()}
+def read_pod_set(given: PodSetView, pod: Pod) -> core.PodSet:
+    """A pod set whose pods will be as `pod`. Raises ValueError for a malformed amount."""
+    zeros = dict.fromkeys(_named(pod), 0)
+    requests = zeros | {resource: _whole(resource, exact) for resource, exact in pod_requests(pod).items()}
     affinity = (pod.get("affinity") or {}).get("nodeAffinity")
     return core.PodSet(
         given.name,
@@ -130,19 +132,31 @@ def read_pod_set(given: PodSetView) -> core.PodSet:
     )
 
 
+def _named(pod: Pod) -> Iterator[str]:
+    """The resources that containers request, be it nothing of them: they get a flavor all the same."""
+    for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ())):
+        resources = container.get("resources") or {}
+        yield from (*(resources.get("limits") or ()), *(resources.get("requests") or ()))
+
+
 def _whole(resource: str, exact: Fraction) -> int:
     return min(UNLIMITED, math.ceil(exact * 1000 if resource == "cpu" else exact))
 
 
 def read_pending(
-    workload: Object, cluster_queue: str, timestamp: Callable[[WorkloadView, datetime], float]
+    workload: Object,
+    cluster_queue: str,
+    timestamp: Callable[[WorkloadView, datetime], float],
+    rules: PodRules = _NO_RULES,
 ) -> core.Workload:
     """A Workload that waits for quota of a ClusterQueue; `timestamp` says since when."""
     view, created = workload.decode(WorkloadView), created_at(workload)
     problem = ""
     pod_sets: tuple[core.PodSet, ...] = ()
     try:
-        pod_sets = tuple(map(read_pod_set, view.spec.pod_sets))
+        pods = [filled(each.template.get("spec") or {}, rules) for each in view.spec.pod_sets]
+        pod_sets = tuple(map(read_pod_set, view.spec.pod_sets, pods))
+        problem = refusal(pods, rules)
     except ValueError as error:
         problem = f"resources validation failed: {error}"
     status = view.status

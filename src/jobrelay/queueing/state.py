@@ -40,6 +40,8 @@ class QueueState:
         objects.checks.subscribe(self._check_event)
         objects.topologies.subscribe(self._topology_event)
         objects.namespaces.subscribe(self._namespace_event)
+        objects.limit_ranges.subscribe(self._limit_range_event)
+        objects.runtime_classes.subscribe(self._runtime_class_event)
 
     def timestamp(self, view: WorkloadView, created: datetime) -> float:
         """What orders a Workload among those of its priority."""
@@ -91,7 +93,8 @@ class QueueState:
         gated = view.annotations.get(names.ADMISSION_GATED_BY)
         if gated or not queues.cluster_queue or queues.local_stopped:
             return None
-        return read_pending(workload, queues.cluster_queue, self.timestamp)
+        rules = self.objects.pod_rules(workload.namespace)
+        return read_pending(workload, queues.cluster_queue, self.timestamp, rules)
 
     def _workload_event(self, old: Object | None, new: Object | None) -> None:
         obj = new or old
@@ -164,3 +167,16 @@ class QueueState:
         elif new is not None and (old is None or old.metadata.labels != new.metadata.labels):
             self.scheduler.set_namespace(new.name, new.metadata.labels)
         self._changed()
+
+    def _limit_range_event(self, old: Object | None, new: Object | None) -> None:
+        limit_range = new or old
+        if limit_range is not None:
+            for workload in self.objects.workloads_of(limit_range.namespace):
+                self.refresh(workload.key)
+
+    def _runtime_class_event(self, old: Object | None, new: Object | None) -> None:
+        named = new or old
+        for workload in self.objects.workloads:
+            templates = (each.template.get("spec") or {} for each in workload.decode(WorkloadView).spec.pod_sets)
+            if named is not None and any(each.get("runtimeClassName") == named.name for each in templates):
+                self.refresh(workload.key)

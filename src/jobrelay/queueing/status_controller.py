@@ -84,6 +84,14 @@ class QueueStatusController:
             self.controller.queue.add_after((LOCAL_QUEUES, queue), _DELAY)
             for name in {facts.cluster_queue, admission.cluster_queue if admission is not None else ""} - {""}:
                 self.controller.queue.add_after((CLUSTER_QUEUES, Key("", name)), _DELAY)
+                self._cohorts_changed(name)
+
+    def _cohorts_changed(self, queue: str) -> None:
+        """What a queue uses counts for the shares of all cohorts above it."""
+        node = self._state.scheduler.snapshot.queues.get(queue)
+        if node is not None and self._state.config.fair_sharing is not None:
+            for cohort in node.ancestors():
+                self.controller.queue.add_after((COHORTS, Key("", cohort.name)), _DELAY)
 
     async def reconcile(self, key: StatusKey) -> Result | None:
         resource, name = key

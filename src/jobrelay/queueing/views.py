@@ -143,6 +143,32 @@ class PriorityClassView(_View, frozen=True):
     global_default: bool = False
 
 
+class LimitsView(_View, frozen=True):
+    """One item of a LimitRange."""
+
+    type: str = ""
+    max: dict[str, str] = {}
+    min: dict[str, str] = {}
+    default: dict[str, str] = {}
+    default_request: dict[str, str] = {}
+
+
+class LimitRangeSpecView(_View, frozen=True):
+    limits: tuple[LimitsView, ...] = ()
+
+
+class LimitRangeView(_View, frozen=True):
+    spec: LimitRangeSpecView = LimitRangeSpecView()
+
+
+class OverheadView(_View, frozen=True):
+    pod_fixed: dict[str, str] = {}
+
+
+class RuntimeClassView(_View, frozen=True):
+    overhead: OverheadView = OverheadView()
+
+
 class PodSetView(_View, frozen=True):
     name: str = "main"
     count: int = 1

@@ -22,7 +22,10 @@ _WORKERS: Final = 8
 
 
 class WorkloadController:
-    """One step of a Workload at a time; changes of its queues concern all Workloads in them."""
+    """One step of a Workload at a time; changes of its queues concern all Workloads in them.
+
+    `tell` has it written why a Workload waits for quota.
+    """
 
     def __init__(
         self,
@@ -33,9 +36,11 @@ class WorkloadController:
         config: core.Config,
         clock: Clock,
         *,
+        tell: Callable[[Key], None],
         leads: Callable[[], bool],
         grace: float,
     ) -> None:
+        self._tell = tell
         self._objects, self._writer, self._recorder, self._metrics = objects, writer, recorder, metrics
         self._config, self._clock, self._leads = config, clock, leads
         self.controller: Controller[Key] = Controller(
@@ -73,6 +78,8 @@ class WorkloadController:
         view, now = workload.decode(WorkloadView), self._clock.now()
         queues = self._objects.facts_of(key.namespace, view.spec.queue_name)
         step = next_step(view, str(key), queues, self._config, now)
+        if step.tell_again:
+            self._tell(key)
         try:
             if step.spec is not None:
                 await self._writer.patch(workload, step.spec)

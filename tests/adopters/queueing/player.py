@@ -24,6 +24,7 @@ from .scripts import Script
 from .stage import Stage
 
 NODE: Final = "queue-scripts"
+IN_ORDER: Final = 5.0
 NO_GRACE: Final = merge_patch({"metadata": {"finalizers": None}})
 
 
@@ -112,6 +113,8 @@ class Player:
         for name, one in jobs.items():
             await self._next_second()
             await self._create(JOBS, short.job(self.names, name, one))
+            if "queue" in one and name != [*jobs][-1]:
+                await self._queued(name)
 
     async def do_workload(self, workloads: Obj) -> None:
         for name, one in workloads.items():
@@ -201,6 +204,13 @@ class Player:
         if not resource.namespaced:
             self._made.append((resource, created.name))
 
+    async def _queued(self, job: str) -> None:
+        """Wait for the Workload of a Job, since it is the age of Workloads that counts; some Jobs never get one."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(IN_ORDER):
+                await self.stage.changes[self.names.slug].until(lambda: self._has_workload(job))
+        self._second = int(time.time())
+
     async def _next_second(self) -> None:
         """Wait for a second in which nothing was created yet."""
         while int(time.time()) <= self._second:
@@ -224,6 +234,12 @@ class Player:
             if owners[0]["name"] == name:
                 return each
         raise LookupError(f"no Workload of {name}")
+
+    def _has_workload(self, name: str) -> bool:
+        try:
+            return bool(self._workload(name))
+        except LookupError:
+            return False
 
     async def _patch_workload(self, name: str, patch: Any, subresource: str | None = None) -> None:
         metadata = self._workload(name)["metadata"]

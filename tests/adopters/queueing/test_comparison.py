@@ -29,6 +29,12 @@ def test_reservations_of_one_time_have_no_order() -> None:
     assert step.differences({}) == ["order q"]
 
 
+def test_whether_the_pods_of_a_finished_workload_were_seen_ready_is_not_compared() -> None:
+    step = Recorded({"workload a: Finished": "True Succeeded", "workload a: PodsReady": "True Started"})
+    assert step.differences({"workload a: Finished": "True Succeeded", "workload a: PodsReady": "False"}) == []
+    assert Recorded({"workload a: PodsReady": "True"}).differences({}) == ["workload a: PodsReady"]
+
+
 def test_a_recording_reads_as_it_was_written(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "FOLDER", tmp_path)
     steps = [Recorded({"a": "1", "b": "2"}), Recorded({"a": "1", "c": "3"}, frozenset({"d"})), Recorded({})]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from jobrelay.apimachinery.selectors import selector_from_object
 from jobrelay.queueing.core import Config, PodSet, PreemptionSpec, Scheduler, WaitForPodsReady
 from tests.queueing.core.build import admitted, cohort, holder, queue, snapshot, workload
 
@@ -207,8 +209,6 @@ def test_the_order_of_a_queue_is_that_of_admission_whether_parked_or_not() -> No
 
 @pytest.mark.parametrize("strategy", ["StrictFIFO", "BestEffortFIFO"])
 def test_a_workload_of_a_foreign_namespace_blocks_nobody(strategy: Any) -> None:
-    from jobrelay.apimachinery.selectors import selector_from_object
-
     scheduler = make(
         queue("q", strategy=strategy, namespace_selector=selector_from_object({"matchLabels": {"a": "b"}}))
     )
@@ -224,3 +224,57 @@ def test_a_workload_that_shrinks_is_looked_at_again() -> None:
     assert settle(scheduler) == []
     push(scheduler, workload("a", "q", pods=(PodSet("main", 1, {"cpu": 2000}),)))
     assert settle(scheduler) == ["a"]
+
+
+def test_a_workload_whose_verdict_was_written_is_not_looked_at_again() -> None:
+    scheduler = make(queue("q", 3), holders=[holder("h", "q", 2)])
+    push(scheduler, workload("a", "q", 2))
+    assert settle(scheduler) == []
+    push(scheduler, workload("a", "q", 2), workload("small", "q", 1, at=1.0))
+    looked_at = [each.workload.uid for decisions in scheduler.settle(0.0) for each in decisions.requeues]
+    assert looked_at == []
+    assert scheduler.counts("q") == (0, 1)
+
+
+def test_those_behind_the_first_of_a_parked_line_share_its_verdict() -> None:
+    scheduler = make(queue("q", 1), holders=[holder("h", "q", 1)])
+    push(scheduler, workload("a", "q"), workload("b", "q", at=1.0), workload("other", "q", 1, 5, requeue_at=9.0))
+    settle(scheduler)
+    verdict = scheduler.verdict("ns/b")
+    assert verdict is not None
+    assert "1 more needed" in verdict.message
+    assert scheduler.verdict("ns/other") is None
+
+
+def test_one_that_leaves_before_its_pods_are_ready_lets_the_next_one_in_wherever_it_waits() -> None:
+    config = Config(wait_for_pods_ready=WaitForPodsReady(block_admission=True))
+    scheduler = make(queue("p", 1), queue("q", 1), config=config)
+    push(scheduler, workload("a", "p"))
+    assert settle(scheduler) == ["a"]
+    push(scheduler, workload("b", "q", at=1.0))
+    assert settle(scheduler) == []
+    scheduler.release("ns/a")
+    assert settle(scheduler) == ["b"]
+
+
+def test_of_those_admitted_within_a_second_the_last_gives_way_first() -> None:
+    policy = PreemptionSpec(within_cluster_queue="LowerPriority")
+    scheduler = make(queue("q", 2, preemption=policy))
+    for name, now in (("z", 10.2), ("a", 10.7)):
+        push(scheduler, workload(name, "q"))
+        assert settle(scheduler, now) == [name]
+        scheduler.hold(replace(holder(name, "q"), reserved_at=10.0))
+    push(scheduler, workload("high", "q", 1, 9))
+    gone = [each.target.uid for decisions in scheduler.settle(11.0) for each in decisions.preemptions]
+    assert gone == ["a"]
+
+
+def test_a_queue_that_is_the_same_wakes_nobody() -> None:
+    selector = {"matchLabels": {"a": "b"}}
+    first, again = (queue("q", 1, namespace_selector=selector_from_object(selector)) for _ in range(2))
+    scheduler = make(first, holders=[holder("h", "q", 1)])
+    scheduler.set_namespace("ns", {"a": "b"})
+    push(scheduler, workload("x", "q"))
+    settle(scheduler)
+    scheduler.set_queue(again)
+    assert scheduler.counts("q") == (0, 1)

@@ -23,13 +23,18 @@ _AT_ONCE = frozenset({"FailedAfterNomination", "PendingPreemption"})
 class _Line:
     """Pending workloads of one shape, the oldest first."""
 
-    __slots__ = ("heap", "parked", "reserves")
+    __slots__ = ("heap", "parked", "verdict")
 
     def __init__(self) -> None:
         self.heap: list[_Key] = []
         self.parked = False
-        self.reserves = False
+        self.verdict: Requeue | None = None
+        """Why it was parked."""
+
+    @property
+    def reserves(self) -> bool:
         """Parked because there was nobody to preempt: where that reserves quota, it is always looked at again."""
+        return self.verdict is not None and self.verdict.reason == "PreemptionNoCandidates"
 
 
 class PendingQueue:
@@ -53,7 +58,12 @@ class PendingQueue:
         return key in self._workloads or key in self._parked or key in self._delayed
 
     def push(self, workload: Workload, now: float) -> bool:
-        """Add or change a workload; whether there is something new to look at."""
+        """Add or change a workload; whether there is something new to look at.
+
+        One that is as it was stays where it is, parked or not: that only its verdict was written is no news.
+        """
+        if workload in (self._parked.get(workload.key), self._workloads.get(workload.key, (None, ""))[0]):
+            return False
         self.remove(workload.key, keep_preemptor=True)
         if workload.waits or (workload.requeue_at is not None and workload.requeue_at > now):
             self._delayed[workload.key] = workload
@@ -98,12 +108,17 @@ class PendingQueue:
             return
         if decision.reason in ("NoFit", "PreemptionNoCandidates"):
             line = self._lines[self._workloads[key][1]]
-            line.parked, line.reserves = True, decision.reason == "PreemptionNoCandidates"
+            line.parked, line.verdict = True, decision
             self._preemptor = None if self._preemptor == key else self._preemptor
         else:
             workload, shape = self._workloads.pop(key)
             self._parked[key] = workload
             self._tidy(shape)
+
+    def verdict(self, key: str) -> Requeue | None:
+        """Why the line that a workload is in was parked; None if it is not."""
+        line = self._lines[self._workloads[key][1]] if key in self._workloads else None
+        return line.verdict if line is not None and line.parked else None
 
     def due(self, now: float) -> bool:
         """Let those into line whose time has come; whether there is something new to look at."""

@@ -58,6 +58,8 @@ class Scheduler:
     def hold(self, workload: AdmittedWorkload) -> None:
         """A workload holds quota, or holds it in another way: with fewer pods or another priority, evicted, ready."""
         before = self.snapshot.holder(workload.key)
+        if before is not None and int(before.reserved_at) == int(workload.reserved_at):
+            workload = replace(workload, reserved_at=before.reserved_at)  # a status has whole seconds
         self.forget(workload.key)
         self.snapshot.hold(workload)
         if before is not None and (before.usage, before.priority) != (workload.usage, workload.priority):
@@ -68,8 +70,11 @@ class Scheduler:
     def release(self, key: str) -> None:
         """A workload gives its quota back."""
         workload = self.snapshot.release(key)
-        if workload is not None:
-            self._freed.add(workload.cluster_queue)
+        if workload is None:
+            return
+        self._freed.add(workload.cluster_queue)
+        if not workload.pods_ready and self.config.wait_for_pods_ready.block_admission:
+            self._stirred |= self._queues.keys()
 
     def set_queue(self, spec: ClusterQueueSpec) -> None:
         """Add or change a ClusterQueue."""
@@ -151,6 +156,11 @@ class Scheduler:
         """The workloads that wait in a queue, in its order."""
         found = self._queues.get(queue)
         return [*found.ordered()] if found else [one for one in self._homeless.values() if one.cluster_queue == queue]
+
+    def verdict(self, key: str) -> Requeue | None:
+        """Why a workload got no quota that was not decided on itself, since another one of its shape got none."""
+        queue = self._queues.get(self._queue_of.get(key, ""))
+        return queue.verdict(key) if queue is not None else None
 
     def counts(self, queue: str) -> tuple[int, int]:
         """How many workloads of a queue are active, and how many are inadmissible for now."""

@@ -266,8 +266,8 @@ def _start(queued: QueuedObject, wanted: Sequence[Injection]) -> PatchObject | N
     adapter, obj = queued.adapter, queued.obj
     suspend = suspension_patch(adapter, suspend=True)
     if queued.facts.suspended:
-        if adapter.resource == JOBS and queued.facts.started is not None:
-            return _FORGET_START if lacks(adapter, obj, wanted) else PatchObject(start_patch(adapter, obj, ()))
+        if adapter.resource == JOBS and wanted and queued.facts.started is not None:
+            return _FORGET_START
         return PatchObject(start_patch(adapter, obj, wanted))
     if needs_injection(adapter, obj, wanted) and not queued.has_runs:
         return PatchObject(suspend or start_patch(adapter, obj, wanted))

@@ -1,0 +1,138 @@
+"""What pods that are made of a pod set will request, and whether they would be refused.
+
+The API server gives a pod the overhead of its RuntimeClass and the defaults of its namespace's LimitRanges, and refuses
+it if it is outside of their bounds. Quota is kept for what the pods will have, so the same is done to a pod set before
+it is decided on. One whose pods would be refused waits, and is told why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from jobrelay.apimachinery.field import FieldError, Path, aggregate, invalid
+from jobrelay.queueing.core.amounts import UNLIMITED, amount
+from jobrelay.queueing.views import LimitRangeView, LimitsView
+from jobrelay.workloads.requests import pod_requests
+
+Pod = Mapping[str, Any]
+Texts = Mapping[str, str]
+"""Quantities by resource."""
+
+_CONTAINERS: Final = ("initContainers", "containers")
+_ABOVE_LIMIT: Final = "requests must not exceed its limits"
+_ABOVE_MAX: Final = "requests must not be above the limitRange max"
+_BELOW_MIN: Final = "requests must not be below the limitRange min"
+
+
+class PodRules(NamedTuple):
+    """What is done to the pods of one namespace."""
+
+    limits: Mapping[str, LimitsView] = {}
+    """Of all its LimitRanges together, by what they are for: `Container`, `Pod`."""
+    overhead: Callable[[str], Texts] = lambda _: {}
+    """What each pod of a RuntimeClass needs besides its containers."""
+
+
+def together(ranges: Iterable[LimitRangeView]) -> dict[str, LimitsView]:
+    """Several LimitRanges as one: the narrowest bounds, and the first default that there is."""
+    found: dict[str, LimitsView] = {}
+    for each in (limits for one in ranges for limits in one.spec.limits):
+        before = found.get(each.type, LimitsView(each.type))
+        found[each.type] = LimitsView(
+            each.type,
+            _merged(min, before.max, each.max),
+            _merged(max, before.min, each.min),
+            {**each.default, **before.default},
+            {**each.default_request, **before.default_request},
+        )
+    return found
+
+
+def filled(pod: Pod, rules: PodRules) -> Pod:
+    """The pod that the API server would make of a template's spec, as far as its requests are concerned."""
+    name = pod.get("runtimeClassName")
+    if name and not pod.get("overhead") and (overhead := rules.overhead(name)):
+        pod = {**pod, "overhead": overhead}
+    if (limits := rules.limits.get("Container")) is not None:
+        pod = {**pod, **{part: [_defaulted(each, limits) for each in pod.get(part) or ()] for part in _CONTAINERS}}
+    if (limits := rules.limits.get("Pod")) is not None and pod.get("resources"):
+        pod = _defaulted(pod, limits)
+    return pod
+
+
+def _defaulted(part: Pod, limits: LimitsView) -> Pod:
+    """A container, or a pod, with the resources that it does not name itself."""
+    given, asked = _resources(part)
+    return {
+        **part,
+        "resources": {"limits": {**limits.default, **given}, "requests": {**limits.default_request, **asked}},
+    }
+
+
+def refusal(pods: Sequence[Pod], rules: PodRules) -> str:
+    """Why the filled pods of a Workload's pod sets would be refused, in Kueue's words; empty if they would not."""
+    at = [Path().child("spec").child("podSets").index(i).child("template").child("spec") for i in range(len(pods))]
+    if errors := [error for pod, path in zip(pods, at, strict=True) for error in _beyond_own_limits(pod, path)]:
+        return f"resources validation failed: {aggregate(errors)}"
+    if rules.limits and (errors := [e for pod, path in zip(pods, at, strict=True) for e in _outside(pod, path, rules)]):
+        return f"resources didn't satisfy LimitRange constraints: {aggregate(errors)}"
+    return ""
+
+
+def _beyond_own_limits(pod: Pod, path: Path) -> Iterator[FieldError]:
+    for part, at in (*_containers(pod, path), (pod, path.child("resources"))):
+        limits, requests = _resources(part)
+        if limits and (names := _greater(_amounts(requests), _amounts(limits))):
+            yield invalid(at, names, _ABOVE_LIMIT)
+
+
+def _outside(pod: Pod, path: Path, rules: PodRules) -> Iterator[FieldError]:
+    """What of a pod is not within the bounds of its namespace."""
+    if (limits := rules.limits.get("Container")) is not None:
+        for container, at in _containers(pod, path):
+            least, most = (_merged(choose, *_resources(container)) for choose in (min, max))
+            yield from _bounded(_amounts(least), _amounts(most), limits, at)
+    if (limits := rules.limits.get("Pod")) is not None:
+        exact = pod_requests(pod).items()
+        total = {name: min(UNLIMITED, math.ceil(each * 1000 if name == "cpu" else each)) for name, each in exact}
+        yield from _bounded(total, total, limits, path)
+
+
+def _bounded(least: Mapping[str, int], most: Mapping[str, int], limits: LimitsView, path: Path) -> Iterator[FieldError]:
+    if names := _greater(most, _amounts(limits.max)):
+        yield invalid(path, names, _ABOVE_MAX)
+    if names := _greater(_amounts(limits.min), least):
+        yield invalid(path, names, _BELOW_MIN)
+
+
+def _containers(pod: Pod, path: Path) -> Iterator[tuple[Pod, Path]]:
+    for part in _CONTAINERS:
+        for index, container in enumerate(pod.get(part) or ()):
+            yield container, path.child(part).index(index)
+
+
+def _resources(part: Pod) -> tuple[Texts, Texts]:
+    """The limits and the requests of a container or a pod."""
+    resources = part.get("resources") or {}
+    return resources.get("limits") or {}, resources.get("requests") or {}
+
+
+def _amounts(texts: Texts) -> dict[str, int]:
+    return {name: amount(name, str(text)) for name, text in texts.items()}
+
+
+def _greater(one: Mapping[str, int], other: Mapping[str, int]) -> list[str]:
+    """The resources of which one has more than the other; what either does not name is not compared."""
+    return sorted(name for name, value in one.items() if name in other and value > other[name])
+
+
+def _merged(choose: Callable[..., str], one: Texts, other: Texts) -> dict[str, str]:
+    """All resources of both, and the smaller or larger of two amounts."""
+    both = {name: choose(one[name], other[name], key=_by_amount(name)) for name in one if name in other}
+    return {**one, **other, **both}
+
+
+def _by_amount(name: str) -> Callable[[str], int]:
+    return lambda text: amount(name, str(text))
