@@ -67,6 +67,7 @@ deploy-files: $(VENV)/.runtime
 reference: $(VENV)/.dev
 	$(BIN)/python tools/reference.py
 	$(BIN)/python -m tools.statusrules
+	$(BIN)/python -m tools.kinddescriptions
 	$(BIN)/python -m tools.conformancerules
 	$(BIN)/python -m tools.differences
 

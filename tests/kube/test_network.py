@@ -11,7 +11,8 @@ from aiohttp import web
 
 from jobrelay.kube import ConfigError, ConnectError, Connection, Request, TransportError, connect
 from jobrelay.kube.credentials import Certificate, Credential, StaticCredentials, bearer
-from jobrelay.kube.network import NetworkTransport, proxy_for
+from jobrelay.kube.network import NetworkTransport
+from jobrelay.kube.proxies import proxy_for
 from jobrelay.kube.resource import CONFIGMAPS
 
 from .certificates import Authority

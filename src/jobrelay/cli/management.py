@@ -51,7 +51,7 @@ class Management:
     def connect(self) -> AbstractAsyncContextManager[Client]:
         from jobrelay.kube import connect
 
-        return connect(self.kubeconfig, self.context)
+        return connect(self.kubeconfig, self.context, brief=True)
 
     def namespace(self, given: str | None) -> str:
         """The given namespace, or that of the context."""

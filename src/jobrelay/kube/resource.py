@@ -14,7 +14,7 @@ __all__ = [
     "APISERVICES", "CLUSTERROLEBINDINGS", "CLUSTERROLES", "CONFIGMAPS", "CRONJOBS", "CUSTOMRESOURCEDEFINITIONS",
     "DEPLOYMENTS", "EVENTS", "EVENTS_CORE", "JOBS", "LEASES", "NAMESPACES", "NODES", "PODDISRUPTIONBUDGETS", "PODS",
     "ROLEBINDINGS", "ROLES", "SECRETS", "SELFSUBJECTACCESSREVIEWS", "SERVICEACCOUNTS", "SERVICES",
-    "VALIDATINGADMISSIONPOLICIES", "VALIDATINGADMISSIONPOLICYBINDINGS", "Resource",
+    "VALIDATINGADMISSIONPOLICIES", "VALIDATINGADMISSIONPOLICYBINDINGS", "Resource", "is_built_in",
 ]  # fmt: skip
 
 
@@ -58,6 +58,11 @@ class Resource:
 
 
 _plain = re.compile(r"[A-Za-z0-9_.~:-]+").fullmatch
+
+
+def is_built_in(resource: Resource) -> bool:
+    """Whether every cluster serves a kind: the API group of a definition has a dot in its name."""
+    return "." not in resource.group
 
 
 def _segment(text: str) -> str:

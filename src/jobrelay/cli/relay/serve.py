@@ -42,9 +42,10 @@ from jobrelay.logs import get_logger
 from jobrelay.queueing.presence import QueueingPresence
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
-from jobrelay.relay.overview import WorkerView, worker_views
+from jobrelay.relay.overview import worker_views
 from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_view import WorkerView
 from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
 from jobrelay.relay.workers.tasks import until_first
 
