@@ -6,12 +6,18 @@ code 2. Each command's module is imported only when the command is called, so `j
 
 from __future__ import annotations
 
+import gc
+from typing import Final
+
 import click
 
 from jobrelay import __version__
 from jobrelay.cli.lazy import LazyGroup
 
 __all__ = ["main"]
+
+_GC_THRESHOLDS: Final = (50_000, 20, 100)
+"""With the defaults the collector visits all objects many times while modules are imported, and frees nothing."""
 
 
 @click.group(
@@ -48,4 +54,5 @@ def root() -> None:
 
 def main() -> None:
     """The entry point."""
+    gc.set_threshold(*_GC_THRESHOLDS)
     root(prog_name="jobrelay")
