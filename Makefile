@@ -44,7 +44,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 	@touch $@
 
 demo: $(VENV)/.runtime
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/jobrelay demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)

@@ -25,6 +25,7 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
     commands_at={
         "up": ("jobrelay.cli.up:up", "Run a local fleet: a management cluster, workers and the relay."),
         "down": ("jobrelay.cli.up:down", "Stop a fleet that runs in the background."),
+        "demo": ("jobrelay.cli.demo:demo", "Show a fleet at work: Jobs on three workers, one of which is killed."),
         "submit": ("jobrelay.cli.submit:submit", "Create workloads that the relay runs."),
         "get": ("jobrelay.cli.get:get", "List delegated Jobs and workers."),
         "explain": ("jobrelay.cli.explain:explain", "Explain why a delegated Job is where it is."),
