@@ -44,7 +44,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 	@touch $@
 
 demo: $(VENV)/.runtime
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/jobrelay demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
@@ -67,6 +67,7 @@ deploy-files: $(VENV)/.runtime
 reference: $(VENV)/.dev
 	$(BIN)/python tools/reference.py
 	$(BIN)/python -m tools.statusrules
+	$(BIN)/python -m tools.kinddescriptions
 	$(BIN)/python -m tools.conformancerules
 	$(BIN)/python -m tools.differences
 

@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import completions, kinds, others, placement, queueing, relay, scenarios, webhooks
+from bench import commands, completions, kinds, others, placement, queueing, relay, scenarios, webhooks
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "startup": scenarios.startup,
+    "commands": commands.commands,
     "writes": scenarios.writes,
     "watches": scenarios.watches,
     "others": others.others,

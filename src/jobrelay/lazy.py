@@ -10,13 +10,20 @@ from typing import Any
 __all__ = ["lazy_exports"]
 
 
-def lazy_exports(package: str, *modules: str) -> Callable[[str], Any]:
-    """A package's `__getattr__`: finds the names in its `__all__` in these submodules, in this order."""
+def lazy_exports(package: str, *modules: str, **named: str) -> Callable[[str], Any]:
+    """A package's `__getattr__`: finds the names in its `__all__` in these submodules.
+
+    `client="Client Propagation"` says which names a submodule has, so that no other is imported for them. The other
+    submodules are searched in their order.
+    """
+    homes = {name: module for module, names in named.items() for name in names.split()}
 
     def resolve(name: str) -> Any:
-        for module in modules if name in sys.modules[package].__all__ else ():
+        holder = sys.modules[package]
+        for module in ([homes[name]] if name in homes else modules) if name in holder.__all__ else ():
             found = importlib.import_module(f"{package}.{module}")
             if hasattr(found, name):
+                setattr(holder, name, getattr(found, name))
                 return getattr(found, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 

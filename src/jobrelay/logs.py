@@ -1,16 +1,39 @@
-"""Loggers of this package. An application configures structlog; until it does, warnings and errors go to stderr."""
+"""Loggers of this package. An application configures structlog; until it does, warnings and errors go to stderr.
+
+structlog is imported when something is logged: commands that log nothing, which are most, start faster without it.
+"""
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 from typing import Any
 
-import structlog
+__all__ = ["get_logger"]
 
 
 def get_logger(name: str) -> Any:
-    if not structlog.is_configured():
-        quiet = structlog.make_filtering_bound_logger(logging.WARNING)
-        structlog.configure(wrapper_class=quiet, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    return structlog.get_logger(name)
+    """A logger with the methods of structlog's."""
+    return _Logger(name)
+
+
+class _Logger:
+    """Becomes structlog's logger when the first of its methods is looked up."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return getattr(self._real, attribute)
+
+    @functools.cached_property
+    def _real(self) -> Any:
+        import structlog
+
+        if not structlog.is_configured():
+            quiet = structlog.make_filtering_bound_logger(logging.WARNING)
+            structlog.configure(wrapper_class=quiet, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+        return structlog.get_logger(self._name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pathlib
 import re
@@ -136,6 +137,47 @@ def test_parts_do_not_outlive_a_fleet_that_is_killed(tmp_path: pathlib.Path) -> 
         processes = pids(tmp_path)
         fleet.kill()
         eventually(lambda: not any(map(alive, processes)))
+
+
+def test_down_ends_parts_that_were_started_again_by_hand(tmp_path: pathlib.Path) -> None:
+    assert run("up", "--workers", 1, "--dir", tmp_path, *QUICK, "-d").returncode == 0
+    for name in ("worker-1", "relay"):
+        os.kill(int((tmp_path / f"{name}.pid").read_text()), signal.SIGKILL)
+        eventually(lambda name=name: not (tmp_path / f"{name}.pid").exists())  # type: ignore[misc]
+    started = run("cluster", "start", "worker-1", "--dir", tmp_path, *QUICK, "-d")
+    assert started.returncode == 0, started.stderr
+    command = [*COMMAND, "relay", "run", "--kubeconfig", tmp_path / "management.kubeconfig"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT) as relay:
+        assert relay.stdout is not None
+        assert relay.stdout.readline().startswith(b"relay ready")
+        down = run("down", "--dir", tmp_path)
+        assert (down.returncode, down.stderr) == (0, "fleet stopped\nrelay stopped\nworker-1 stopped\n")
+        assert relay.wait(60) == 0
+    assert json.loads(run("cluster", "list", "--dir", tmp_path, "-o", "json").stdout)[1]["state"] == "stopped"
+
+
+def test_commands_in_the_folder_of_a_fleet_need_no_kubeconfig(tmp_path: pathlib.Path) -> None:
+    here, below, fleet = tmp_path / "here", tmp_path / "here" / "below", tmp_path / "fleet"
+    below.mkdir(parents=True)
+    variables = {key: value for key, value in ENVIRONMENT.items() if key != "KUBECONFIG"} | {"HOME": str(tmp_path)}
+
+    def jobrelay(where: pathlib.Path, *arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [*COMMAND, *map(str, arguments)]
+        return subprocess.run(
+            command, cwd=where, env=variables | more, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    assert jobrelay(here, "up", "--workers", 1, "--memory", "--dir", fleet, *QUICK, "-d").returncode == 0
+    try:
+        assert jobrelay(below, "get", "workers", "-o", "name").stdout == "worker/worker-1\n"
+        assert "no kubeconfig found" in jobrelay(tmp_path, "get", "workers").stderr
+        assert "nowhere" in jobrelay(below, "get", "workers", KUBECONFIG="nowhere").stderr
+        (tmp_path / ".kube").mkdir()
+        (tmp_path / ".kube" / "config").write_text("{}")
+        assert f"note: using the fleet in {fleet}" in jobrelay(below, "get", "workers").stderr
+    finally:
+        assert jobrelay(here, "down", "--dir", fleet).returncode == 0
+    assert "no current-context" in jobrelay(below, "get", "workers").stderr
 
 
 async def test_workers_may_have_gpus_and_labels_of_their_own(tmp_path: pathlib.Path) -> None:

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from jobrelay.cli import root
 from jobrelay.cli.relay.run import run
 from jobrelay.cli.relay.tuning import Tuning
-from jobrelay.relay.overview import ResourceUsage, WorkerView
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_view import ResourceUsage, WorkerView
 
 from .command import COMMAND, ENVIRONMENT, end, ready, started
 

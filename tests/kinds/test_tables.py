@@ -56,7 +56,7 @@ def test_the_name_column_is_described_by_the_api_itself() -> None:
 
 
 def test_every_served_kind_can_define_its_columns() -> None:
-    from jobrelay.kinds.tables import _tables
+    from jobrelay.kinds.tables.catalog import _tables
 
     for table in _tables().values():
         assert all(set(column) == {"name", "type", "format", "description", "priority"} for column in table.columns)

@@ -18,6 +18,7 @@ from jobrelay.kube import (
     NotFound,
     merge_patch,
 )
+from jobrelay.kube.brief import BriefTransport
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.kube.resource import CONFIGMAPS
 
@@ -26,12 +27,15 @@ from .scripted import Json
 from .serving import over_http, serving
 
 
-@pytest.fixture(params=["in-process", "network", "wrapped"])
+@pytest.fixture(params=["in-process", "network", "brief", "wrapped"])
 async def client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
     server = MiniServer()
     match request.param:
         case "network":
             async with serving(over_http(server)) as url, NetworkTransport(Connection(url)) as transport:
+                yield Client(transport)
+        case "brief":
+            async with serving(over_http(server)) as url, BriefTransport(Connection(url)) as transport:
                 yield Client(transport)
         case "wrapped":
             yield Client(FaultyTransport(server))

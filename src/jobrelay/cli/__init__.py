@@ -6,6 +6,9 @@ code 2. Each command's module is imported only when the command is called, so `j
 
 from __future__ import annotations
 
+import gc
+from typing import Final
+
 import click
 
 from jobrelay import __version__
@@ -13,12 +16,16 @@ from jobrelay.cli.lazy import LazyGroup
 
 __all__ = ["main"]
 
+_GC_THRESHOLDS: Final = (50_000, 20, 100)
+"""With the defaults the collector visits all objects many times while modules are imported, and frees nothing."""
+
 
 @click.group(
     cls=LazyGroup,
     commands_at={
         "up": ("jobrelay.cli.up:up", "Run a local fleet: a management cluster, workers and the relay."),
         "down": ("jobrelay.cli.up:down", "Stop a fleet that runs in the background."),
+        "demo": ("jobrelay.cli.demo:demo", "Show a fleet at work: Jobs on three workers, one of which is killed."),
         "submit": ("jobrelay.cli.submit:submit", "Create workloads that the relay runs."),
         "get": ("jobrelay.cli.get:get", "List delegated Jobs and workers."),
         "explain": ("jobrelay.cli.explain:explain", "Explain why a delegated Job is where it is."),
@@ -48,4 +55,5 @@ def root() -> None:
 
 def main() -> None:
     """The entry point."""
+    gc.set_threshold(*_GC_THRESHOLDS)
     root(prog_name="jobrelay")

@@ -72,8 +72,6 @@ async def _explain(
 
 async def _owner(relay: AsyncRelay, workload: WorkloadName) -> dict[str, Any]:
     """Whose a Job is that the relay leaves alone."""
-    from jobrelay.conformance.ownership import look_up
-    from jobrelay.kube import SystemClock
     from jobrelay.kube.resource import JOBS
     from jobrelay.sdk.workloads import get_workload, is_delegated
 
@@ -83,4 +81,7 @@ async def _owner(relay: AsyncRelay, workload: WorkloadName) -> dict[str, Any]:
     obj = await get_workload(relay.client, adapter, name, namespace)
     if is_delegated(adapter, adapter.read(obj)):
         return {}
+    from jobrelay.conformance.ownership import look_up
+    from jobrelay.kube import SystemClock
+
     return {"controller": (await look_up(relay.client, obj.decode(), SystemClock().now())).as_json()}

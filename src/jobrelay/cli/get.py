@@ -130,7 +130,7 @@ async def _workers(
     import msgspec
 
     from jobrelay.cli.worker_rows import worker_row
-    from jobrelay.relay.overview import WorkerView
+    from jobrelay.relay.worker_view import WorkerView
     from jobrelay.sdk.relay_api import try_query_relay
 
     query = {"namespace": namespace} if namespace else None

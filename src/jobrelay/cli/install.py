@@ -9,13 +9,13 @@ import click
 
 from jobrelay.cli.join import Progress
 from jobrelay.cli.kinds import Kinds, kind_options
-from jobrelay.cli.management import CONTEXT, KUBECONFIG, SYSTEM_NAMESPACE, Management, run
+from jobrelay.cli.management import CONTEXT, KUBECONFIG_OR_FLEET, SYSTEM_NAMESPACE, Management, run
 from jobrelay.cli.output import output_option
 from jobrelay.cli.relay.tuning import Tuning
 
 
 @click.command(short_help="Print or apply the manifests that the relay needs.")
-@KUBECONFIG
+@KUBECONFIG_OR_FLEET
 @CONTEXT
 @click.option("--apply", "applied", is_flag=True, help="Apply the manifests instead of printing them.")
 @click.option("--dry-run", is_flag=True, help="With --apply: only show what would be done.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import resource
 import signal
 from collections.abc import Callable, Coroutine
@@ -15,13 +14,11 @@ from jobrelay.logs import get_logger
 __all__ = ["run_until_stopped"]
 
 log = get_logger(__name__)
-_GC_THRESHOLDS: Final = (50_000, 20, 100)  # with the defaults the collector visits all stored objects far too often
 _OPEN_FILES: Final = 65_536
 
 
 def run_until_stopped(main: Coroutine[Any, Any, None]) -> None:
     """Runs `main` until it returns or the first signal arrives; a second signal has its usual effect."""
-    gc.set_threshold(*_GC_THRESHOLDS)
     _raise_open_files_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_cancel_on_signal(main))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,16 +19,23 @@ if TYPE_CHECKING:
     from jobrelay.kube import Client
 
 __all__ = [
-    "CONTEXT", "KUBECONFIG", "LEASE_NAME", "NAMESPACE", "RELAY_NAMESPACE", "SYSTEM_NAMESPACE", "Management", "failures",
-    "management_options", "run",
+    "CONTEXT", "KUBECONFIG", "KUBECONFIG_OR_FLEET", "LEASE_NAME", "NAMESPACE", "RELAY_NAMESPACE", "SYSTEM_NAMESPACE",
+    "Management", "failures", "management_options", "run",
 ]  # fmt: skip
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
-KUBECONFIG = click.option(
-    "--kubeconfig", type=click.Path(path_type=pathlib.Path, dir_okay=False), metavar="FILE",
-    help="The kubeconfig of the management cluster.  [default: as kubectl]",
-)  # fmt: skip
+
+def _kubeconfig(default: str) -> Callable[[F], F]:
+    return click.option(
+        "--kubeconfig", type=click.Path(path_type=pathlib.Path, dir_okay=False), metavar="FILE",
+        help=f"The kubeconfig of the management cluster.  [default: {default}]",
+    )  # fmt: skip
+
+
+KUBECONFIG = _kubeconfig("as kubectl")
+KUBECONFIG_OR_FLEET = _kubeconfig("KUBECONFIG, this folder's fleet, or as kubectl")
 CONTEXT = click.option("--context", metavar="NAME", help="The context in the kubeconfig.  [default: the current one]")
 NAMESPACE = click.option("-n", "--namespace", metavar="NS", help="The namespace.  [default: that of the context]")
 RELAY_NAMESPACE = click.option(
@@ -37,6 +45,14 @@ RELAY_NAMESPACE = click.option(
 LEASE_NAME = click.option(
     "--lease-name", metavar="NAME", default=LEASE, show_default=True, help="The name of the relay's Lease."
 )
+
+
+@cache
+def _fleet_here() -> pathlib.Path | None:
+    """The kubeconfig of this folder's fleet, looked up and told once."""
+    from jobrelay.cli.fleet_here import fleet_kubeconfig
+
+    return fleet_kubeconfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +67,19 @@ class Management:
     def connect(self) -> AbstractAsyncContextManager[Client]:
         from jobrelay.kube import connect
 
-        return connect(self.kubeconfig, self.context)
+        return connect(self._place(), self.context, brief=True)
 
     def namespace(self, given: str | None) -> str:
         """The given namespace, or that of the context."""
         from jobrelay.kube import find_connection
 
-        return given or find_connection(self.kubeconfig, self.context).namespace
+        return given or find_connection(self._place(), self.context).namespace
+
+    def _place(self) -> pathlib.Path | None:
+        return self.kubeconfig or _fleet_here()
 
 
-management_options = option_group("management", Management, KUBECONFIG, CONTEXT, RELAY_NAMESPACE, LEASE_NAME)
+management_options = option_group("management", Management, KUBECONFIG_OR_FLEET, CONTEXT, RELAY_NAMESPACE, LEASE_NAME)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from jobrelay.cli.errors import Failure
-from jobrelay.cli.management import CONTEXT, KUBECONFIG, Management
+from jobrelay.cli.management import CONTEXT, KUBECONFIG_OR_FLEET, Management
 from jobrelay.cli.options import SectionedCommand, duration_seconds
 from jobrelay.cli.schedules import MIXED
 
@@ -93,7 +93,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
 @click.option(
     "--record", type=_FILE, metavar="FILE", help="Write the Jobs of a management cluster as a trace; - is stdout."
 )
-@KUBECONFIG
+@KUBECONFIG_OR_FLEET
 @CONTEXT
 @click.option("-n", "--namespace", metavar="NS", help="Only the Jobs of this namespace.  [default: all]")
 @click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -20,11 +21,14 @@ from jobrelay.cli.cluster.common import (
 )
 from jobrelay.cli.cluster.definitions import complete_definitions, load_definitions
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.fleet_here import fleet_notes
 from jobrelay.cli.management import failures
 from jobrelay.cli.relay.tuning import Tuning, tuning_options
 
 if TYPE_CHECKING:
     from jobrelay.fleet.fleet import ClusterPlan, Fleet
+    from jobrelay.fleet.folder import FleetFolder
+    from jobrelay.fleet.process import FleetProcess
     from jobrelay.operate.crds import Definition
 
 _COUNTS = {"--nodes": 1, "--gpu": 0}
@@ -99,6 +103,7 @@ def up(
 
     Each is a separate process with its ID in DIR/worker-1.pid, ..., so that you can kill one and see what happens. The
     kubeconfigs are DIR/management.kubeconfig, DIR/worker-1.kubeconfig, ... Data is kept for the next start.
+    Commands in the current folder, and below it, use this fleet while it runs, unless KUBECONFIG is set.
 
     \b
     jobrelay up --workers 3
@@ -121,7 +126,7 @@ def up(
         given = [f"{option}={text}" for option, text in sizes if text]
         given += [f"--crds={source}" for source in sources]
         ports = [f"--port={base}"] if base is not None else []
-        _detach(folder, [f"--workers={workers}", *common, *ports, *given, *tuning.arguments()])
+        _detach(folder, workers, [f"--workers={workers}", *common, *ports, *given, *tuning.arguments()])
         print_runtime_note(runtime)
     else:
         _serve(folder, clusters, definitions, tuning, runtime)
@@ -170,10 +175,25 @@ def _serve(
     command = (sys.executable, "-P", "-m", "jobrelay.cli.child")
     plan = FleetPlan(
         folder, command, clusters[0], tuple(clusters[1:]), tuple(tuning.arguments()), definitions=definitions,
-        notify=_note,
+        notify=_note, on_ready=_print_ready,
     )  # fmt: skip
+    _announce(len(clusters) - 1)
     with failures():
         run_until_stopped(_run(Fleet(plan), runtime))
+
+
+def _announce(workers: int) -> None:
+    """Tells people that it takes a moment; the parts follow as they are ready."""
+    if sys.stderr.isatty():
+        click.echo(f"starting a management cluster, {workers} worker{'s' * (workers != 1)} and the relay ...", err=True)
+
+
+def _print_ready(process: FleetProcess) -> None:
+    import json
+
+    line = process.ready_line
+    click.echo(f"relay ready {json.loads(line)['endpoint']}" if process.name == "relay" else line)
+    sys.stdout.flush()
 
 
 def _note(text: str) -> None:
@@ -181,29 +201,27 @@ def _note(text: str) -> None:
 
 
 async def _run(fleet: Fleet, runtime: str) -> None:
-    import json
-
     began = time.monotonic()
     async with fleet:
-        for name, process in fleet.processes.items():
-            line = process.ready_line
-            click.echo(f"relay ready {json.loads(line)['endpoint']}" if name == "relay" else line)
+        fleet_notes().write(pathlib.Path.cwd(), fleet.folder.path)
         click.echo(f"fleet ready {fleet.folder.path}")
+        sys.stdout.flush()
         click.echo(_NEXT.format(seconds=time.monotonic() - began, folder=fleet.folder.path), err=True)
         print_runtime_note(runtime)
         await fleet.watch()
 
 
 _NEXT = """
-Everything was ready after {seconds:.1f} s; Ctrl-C stops it. In another terminal:
+Everything was ready after {seconds:.1f} s; Ctrl-C stops it. In another terminal, in this folder:
 
-  export KUBECONFIG={folder}/management.kubeconfig
-  kubectl create -f {folder}/hello.yaml
+  jobrelay submit {folder}/hello.yaml
   jobrelay get
+
+kubectl, and jobrelay in other folders, need KUBECONFIG={folder}/management.kubeconfig
 """
 
 
-def _detach(folder: pathlib.Path, arguments: list[str]) -> None:
+def _detach(folder: pathlib.Path, workers: int, arguments: list[str]) -> None:
     """Runs the same command in the background, in its own session, and returns when it is ready."""
     from jobrelay.cli.detached import spawn_detached
     from jobrelay.fleet.folder import FleetFolder
@@ -212,6 +230,7 @@ def _detach(folder: pathlib.Path, arguments: list[str]) -> None:
     if (pid := where.holder()) is not None:
         raise Failure(f"a fleet is already running in {folder} (pid {pid})", "`jobrelay down` stops it")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _announce(workers)
     child = spawn_detached(["up", "--dir", folder, *arguments], where.new_log("fleet"))
     assert child.stdout is not None
     for line in child.stdout:
@@ -226,19 +245,34 @@ def _detach(folder: pathlib.Path, arguments: list[str]) -> None:
 @FLEET_DIR
 @click.option("--timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to wait.")
 def down(folder: pathlib.Path, timeout: float) -> None:
-    """Stop a fleet, in the background or in another terminal; its data is kept for the next start."""
-    from jobrelay.cli.cluster.existing import terminate
+    """Stop a fleet, in the background or in another terminal; its data is kept for the next start.
+
+    Clusters of the fleet and its relay that were started again by hand are stopped too.
+    """
+    from jobrelay.cli.cluster.existing import stop_clusters
+    from jobrelay.cluster.files import find_folders
     from jobrelay.fleet.folder import FleetFolder
 
-    where = FleetFolder(folder)
-    pid = where.holder()
-    if not pid:
+    where, end = FleetFolder(folder), time.monotonic() + timeout
+    stopped = _stop("fleet", where.holder, end, timeout, where)
+    stopped |= _stop("relay", where.relay_lock.holder, end, timeout, where)
+    parts = [each for each in find_folders(folder) if each.holder() is not None]
+    stop_clusters(parts, timeout)
+    if not stopped and not parts:
         click.echo(f"no fleet is running in {folder}", err=True)
-        return
+
+
+def _stop(what: str, holder: Callable[[], int | None], end: float, timeout: float, where: FleetFolder) -> bool:
+    """Stops the process that holds a lock, and waits until it has let go; False if there is none. Raises Failure."""
+    from jobrelay.cli.cluster.existing import terminate
+
+    pid = holder()
+    if pid is None:
+        return False
     terminate(pid)
-    end = time.monotonic() + timeout
-    while where.holder() is not None:
+    while holder() is not None:
         if time.monotonic() >= end:
-            raise Failure(f"the fleet (pid {pid}) did not stop within {timeout:g} s", f"see {where.log('fleet')}")
+            raise Failure(f"the {what} (pid {pid}) did not stop within {timeout:g} s", f"see {where.log(what)}")
         time.sleep(0.02)
-    click.echo("fleet stopped", err=True)
+    click.echo(f"{what} stopped", err=True)
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.relay.overview import ResourceUsage, WorkerView
+from jobrelay.relay.worker_view import ResourceUsage, WorkerView
 
 __all__ = ["worker_row"]
 

@@ -55,6 +55,8 @@ class FleetPlan:
     namespace: str = "jobrelay-system"
     definitions: tuple[Definition, ...] = ()
     notify: Callable[[str], None] = field(default=print)
+    on_ready: Callable[[FleetProcess], None] = field(default=lambda _: None)
+    """Called with each process when it is ready: the management cluster, the workers in their order, the relay."""
 
 
 class Fleet:
@@ -85,7 +87,7 @@ class Fleet:
                 await self._spawn(each.name, "cluster", "start", each.name, "--dir", str(plan.folder), *each.arguments)
         except (ClusterError, OSError) as error:
             raise FleetError(str(error), getattr(error, "hint", "")) from error
-        await asyncio.gather(*(self.processes[each.name].wait_ready() for each in clusters))
+        await self._wait_ready([self.processes[each.name] for each in clusters])
         await asyncio.gather(*(self._define(each.name) for each in clusters))
         async with connect(self.folder.kubeconfig(MANAGEMENT)) as client:
             for role in user_roles("jobrelay"):
@@ -94,6 +96,17 @@ class Fleet:
                 kubeconfig = self.folder.kubeconfig(worker.name).read_bytes()
                 await register_worker(client, worker.name, kubeconfig, plan.namespace)
         await self.start_relay()
+
+    async def _wait_ready(self, processes: Sequence[FleetProcess]) -> None:
+        """Waits for all at once, and tells of each in their order; the first that fails ends it."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                waiting = [tasks.create_task(each.wait_ready()) for each in processes]
+                for process, ready in zip(processes, waiting, strict=True):
+                    await ready
+                    self._plan.on_ready(process)
+        except* FleetError as errors:
+            raise errors.exceptions[0] from None
 
     async def _define(self, cluster: str) -> None:
         """Installs the definitions on a cluster."""
@@ -107,7 +120,7 @@ class Fleet:
         kubeconfig = str(self.folder.kubeconfig(MANAGEMENT))
         options = ("--kubeconfig", kubeconfig, "--namespace", plan.namespace, "--workers-from", "objects", "-o", "json")
         await self._spawn(RELAY, "relay", "run", *options, *API_OPTIONS, *plan.relay)
-        await self.processes[RELAY].wait_ready()
+        await self._wait_ready([self.processes[RELAY]])
 
     async def _spawn(self, name: str, *arguments: str) -> None:
         self.processes[name] = await FleetProcess.start(name, (*self._plan.command, *arguments), self.folder)

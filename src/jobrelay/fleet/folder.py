@@ -1,6 +1,7 @@
 """The folder of a fleet.
 
 DIR/fleet.lock                         locked while the fleet runs; contains its process ID
+DIR/relay.lock                         locked while a relay runs for this fleet; contains its process ID
 DIR/management.kubeconfig, DIR/worker-1.kubeconfig, ...
 DIR/management/, DIR/worker-1/, ...    the clusters' own folders, with their logs
 DIR/relay.log                          the relay's log; relay.log.1 is that of the previous start
@@ -45,6 +46,13 @@ class FleetFolder:
         self.path = path
         self.hello = path / "hello.yaml"
         self._lock = FileLock(path / "fleet.lock")
+        self.relay_lock = FileLock(path / "relay.lock")
+        """Held by a relay that was started by hand for this fleet."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether a fleet has ever run in it."""
+        return (self.path / "fleet.lock").exists()
 
     def open(self) -> None:
         """Creates the folder and takes its lock; raises FleetError."""

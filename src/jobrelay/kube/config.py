@@ -10,11 +10,17 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .client import Client
 from .connection import SERVICE_ACCOUNT, Connection, in_cluster
 from .errors import ConfigError
 from .kubeconfig import Kubeconfig, default_paths
+from .proxies import proxy_for
+
+if TYPE_CHECKING:
+    from .brief import BriefTransport
+    from .network import NetworkTransport
 
 __all__ = ["connect", "find_connection"]
 
@@ -39,14 +45,28 @@ def find_connection(
 
 @asynccontextmanager
 async def connect(
-    target: str | Path | Connection | None = None, context: str | None = None, *, user_agent: str = "jobrelay"
+    target: str | Path | Connection | None = None,
+    context: str | None = None,
+    *,
+    user_agent: str = "jobrelay",
+    brief: bool = False,
 ) -> AsyncIterator[Client]:
     """Open a client over the network: `async with connect() as client: ...`.
 
-    `target` is a connection or the path of a kubeconfig; without one, `find_connection` finds it.
+    `target` is a connection or the path of a kubeconfig; without one, `find_connection` finds it. `brief` is for
+    programs that send a few requests and end: they start faster, since the HTTP library is not imported.
     """
+    connection = target if isinstance(target, Connection) else find_connection(target, context)
+    async with _transport(connection, brief) as transport:
+        yield Client(transport, user_agent=user_agent)
+
+
+def _transport(connection: Connection, brief: bool) -> BriefTransport | NetworkTransport:
+    """Without the HTTP library, if that is asked for and there is no proxy, which only the library can use."""
+    if brief and not (connection.proxy_url or proxy_for(connection.server, os.environ)):
+        from .brief import BriefTransport
+
+        return BriefTransport(connection)
     from .network import NetworkTransport
 
-    connection = target if isinstance(target, Connection) else find_connection(target, context)
-    async with NetworkTransport(connection) as transport:
-        yield Client(transport, user_agent=user_agent)
+    return NetworkTransport(connection)

@@ -8,6 +8,7 @@ whether there may be a newer one to retry with.
 from __future__ import annotations
 
 import base64
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,8 +18,12 @@ from jobrelay.logs import get_logger
 from .clock import Clock, SystemClock
 from .errors import CredentialsError
 from .regular_file import read_regular_file
+from .transport import Response
 
-__all__ = ["ANONYMOUS", "Certificate", "Credential", "Credentials", "StaticCredentials", "TokenFile", "basic", "bearer"]
+__all__ = [
+    "ANONYMOUS", "Certificate", "Credential", "Credentials", "StaticCredentials", "TokenFile", "basic", "bearer",
+    "with_credential",
+]  # fmt: skip
 
 log = get_logger(__name__)
 
@@ -58,6 +63,16 @@ class Credentials(Protocol):
     def refused(self, credential: Credential) -> bool:
         """Report that the server responded 401; returns whether `current` may now return another credential."""
         ...
+
+
+async def with_credential(credentials: Credentials, send: Callable[[Credential], Awaitable[Response]]) -> Response:
+    """The response to a request that `send` makes with a credential; once more if there is a newer one after a 401."""
+    credential = await credentials.current()
+    response = await send(credential)
+    if response.status == 401 and credentials.refused(credential):
+        await response.close()
+        response = await send(await credentials.current())
+    return response
 
 
 class StaticCredentials:

@@ -10,9 +10,7 @@ unless `compress` is set, because in a local network gzip costs more time than i
 from __future__ import annotations
 
 import io
-import ipaddress
 import os
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Self
 from urllib.parse import urlsplit
@@ -22,12 +20,13 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from .connection import Connection
-from .credentials import Certificate, Credential
+from .credentials import Certificate, Credential, with_credential
 from .errors import ConfigError, ConnectError, ProtocolError, TransportError, TransportTimeout
-from .tls import client_ssl_context
+from .proxies import proxy_for
+from .tls import connection_ssl_context
 from .transport import Headers, Request, Response
 
-__all__ = ["NetworkTransport", "proxy_for"]
+__all__ = ["NetworkTransport"]
 
 _LARGE = 256 * 1024
 
@@ -69,12 +68,7 @@ class NetworkTransport:
             await session.close()
 
     async def send(self, request: Request) -> Response:
-        credential = await self.connection.credentials.current()
-        response = await self._send(request, credential)
-        if response.status == 401 and self.connection.credentials.refused(credential):
-            await response.close()
-            response = await self._send(request, await self.connection.credentials.current())
-        return response
+        return await with_credential(self.connection.credentials, lambda each: self._send(request, each))
 
     async def _send(self, request: Request, credential: Credential) -> Response:
         session = await self._session_for(credential.certificate)
@@ -114,7 +108,9 @@ class NetworkTransport:
         if self._closed or (self._session is not None and certificate == self._certificate):
             return self._session
         connector = aiohttp.TCPConnector(
-            ssl=_ssl(self.connection, certificate), limit=self._max_connections, ttl_dns_cache=60
+            ssl=connection_ssl_context(self.connection, certificate) or True,
+            limit=self._max_connections,
+            ttl_dns_cache=60,
         )
         fresh = aiohttp.ClientSession(
             connector=connector,
@@ -163,48 +159,3 @@ def _translated(error: BaseException, request: Request) -> TransportError:
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return ConnectError(text)
     return TransportTimeout(text) if isinstance(error, TimeoutError) else TransportError(text)
-
-
-def _ssl(connection: Connection, certificate: Certificate | None) -> ssl.SSLContext | bool:
-    if urlsplit(connection.server).scheme == "http":
-        return True
-    try:
-        return client_ssl_context(connection.ca, certificate, insecure=connection.insecure)
-    except ConfigError as error:
-        raise ConfigError(f"{connection.server}: {error}") from error
-
-
-def proxy_for(server: str, environ: Mapping[str, str]) -> str | None:
-    """The proxy that the environment names, unless NO_PROXY exempts the server by name, suffix, address or CIDR."""
-    url = urlsplit(server)
-    proxy = environ.get(f"{url.scheme}_proxy") or environ.get(f"{url.scheme.upper()}_PROXY")
-    host = url.hostname or ""
-    exempt = (environ.get("no_proxy") or environ.get("NO_PROXY") or "").split(",")
-    if not proxy or _is_loopback(host) or any(_exempts(rule.strip(), host) for rule in exempt):
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
-
-
-def _is_loopback(host: str) -> bool:
-    address = _address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
-
-
-def _exempts(rule: str, host: str) -> bool:
-    if rule in ("", "*"):
-        return rule == "*"
-    address = _address(host)
-    if address is not None:
-        try:
-            return address in ipaddress.ip_network(rule, strict=False)
-        except ValueError:
-            return False
-    suffix = rule.lower().lstrip("*").lstrip(".")
-    return host == suffix or host.endswith(f".{suffix}")
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None

@@ -15,7 +15,7 @@ __all__ = [
     "DEPLOYMENTS", "EVENTS", "EVENTS_CORE", "JOBS", "LEASES", "MUTATINGWEBHOOKCONFIGURATIONS", "NAMESPACES", "NODES",
     "PODDISRUPTIONBUDGETS", "PODS", "ROLEBINDINGS", "ROLES", "SECRETS", "SELFSUBJECTACCESSREVIEWS", "SERVICEACCOUNTS",
     "SERVICES", "VALIDATINGADMISSIONPOLICIES", "VALIDATINGADMISSIONPOLICYBINDINGS", "VALIDATINGWEBHOOKCONFIGURATIONS",
-    "Resource",
+    "Resource", "is_built_in",
 ]  # fmt: skip
 
 
@@ -59,6 +59,11 @@ class Resource:
 
 
 _plain = re.compile(r"[A-Za-z0-9_.~:-]+").fullmatch
+
+
+def is_built_in(resource: Resource) -> bool:
+    """Whether every cluster serves a kind: the API group of a definition has a dot in its name."""
+    return "." not in resource.group
 
 
 def _segment(text: str) -> str:

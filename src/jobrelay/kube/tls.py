@@ -16,11 +16,23 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
+from urllib.parse import urlsplit
 
+from .connection import Connection
 from .credentials import Certificate
 from .errors import ConfigError
 
-__all__ = ["client_ssl_context"]
+__all__ = ["client_ssl_context", "connection_ssl_context"]
+
+
+def connection_ssl_context(connection: Connection, certificate: Certificate | None) -> ssl.SSLContext | None:
+    """The context for a connection; None if its server has no TLS. Raises ConfigError."""
+    if urlsplit(connection.server).scheme == "http":
+        return None
+    try:
+        return client_ssl_context(connection.ca, certificate, insecure=connection.insecure)
+    except ConfigError as error:
+        raise ConfigError(f"{connection.server}: {error}") from error
 
 
 def client_ssl_context(

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from jobrelay.kube import Client, Forbidden, Resource
 from jobrelay.kube.discovery import served_of
-from jobrelay.kube.resource import CONFIGMAPS
+from jobrelay.kube.resource import CONFIGMAPS, is_built_in
 from jobrelay.operate.manifests import Manifest, rule
-from jobrelay.relay.workload_kind import is_built_in
 from jobrelay.workloads import Adapter, load_adapters
 from jobrelay.workloads.kind_files import KIND_FILE, GivenKind, read_config_maps
 from jobrelay.workloads.registry import usable_kinds

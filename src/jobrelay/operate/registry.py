@@ -12,7 +12,7 @@ from jobrelay.kube.resource import SECRETS
 from jobrelay.operate.applying import MANAGER, find
 from jobrelay.operate.errors import OperateError
 from jobrelay.relay.names import STATE
-from jobrelay.relay.overview import WorkerView
+from jobrelay.relay.worker_view import WorkerView
 from jobrelay.relay.workers import Access, RejectedKubeconfig, UsableKubeconfig, ensure_crds, ensure_namespace
 from jobrelay.relay.workers.access import from_text
 from jobrelay.relay.workers.kubeconfig_file import read_foreign

@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.relay.explain import WorkloadView, workload_view
 from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.relay.original_decision import Stage
+from jobrelay.relay.worker_view import ResourceUsage, WorkerView
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads.names import ORIGIN
@@ -22,37 +21,6 @@ if TYPE_CHECKING:
     from jobrelay.relay.relay import Relay
 
 _BATCH = 200
-
-
-class ResourceUsage(msgspec.Struct, frozen=True):
-    """How much of a resource nodes have and pods request, in the resource's base unit."""
-
-    allocatable: float
-    used: float
-
-
-class WorkerView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One worker."""
-
-    name: str
-    connected: bool
-    state: str
-    jobs: int
-    reason: str = ""
-    """Why it is not connected."""
-    lost_since: str = ""
-    nodes: int | None = None
-    cpu: ResourceUsage | None = None
-    memory: ResourceUsage | None = None
-    capacity_unknown: str = ""
-    pending_pods: int = 0
-    stale_mirrors: int = 0
-    version: str = ""
-    management: bool = False
-    """Whether it is the management cluster itself."""
-    remarks: tuple[str, ...] = ()
-    unfit: dict[str, str] = {}
-    """Kinds in use that it cannot run, and why."""
 
 
 def worker_views(relay: Relay) -> list[WorkerView]:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
-from jobrelay.kube import Cache, Object, Resource
+from jobrelay.kube import Cache, Object
 from jobrelay.kube.objects import Key
+from jobrelay.kube.resource import is_built_in as is_built_in
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.lookalikes import LookAlikes
 from jobrelay.relay.signal import Signal
@@ -29,11 +30,6 @@ class WorkloadRef(NamedTuple):
 
     kind: str
     key: Key
-
-
-def is_built_in(resource: Resource) -> bool:
-    """Whether every cluster serves a kind: the API group of a definition has a dot in its name."""
-    return "." not in resource.group
 
 
 def origin_key(mirror: Object) -> Key:

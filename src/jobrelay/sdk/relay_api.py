@@ -7,14 +7,26 @@ says why and falls back to the objects on the management cluster.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
+from urllib.parse import urlencode
 
 import msgspec
 
 from jobrelay.apimachinery.gojson import UNREADABLE
-from jobrelay.kube import Client, Forbidden, NotFound, ProtocolError, StatusError
+from jobrelay.kube import (
+    Client,
+    ConfigError,
+    Connection,
+    Forbidden,
+    NotFound,
+    ProtocolError,
+    Request,
+    StatusError,
+    TransportError,
+)
 from jobrelay.kube.resource import LEASES
 from jobrelay.operate.relay_client import NotServed, api_explanation, api_workers, api_workloads
 from jobrelay.relay.names import ENDPOINT
@@ -89,26 +101,23 @@ async def _query_api(client: Client, path: str, namespace: str | None) -> Any:
 
 
 async def _query_endpoint(client: Client, at: RelayAddress, path: str, query: RelayQuery, body: bytes | None) -> Any:
-    import aiohttp
+    from jobrelay.kube.brief import BriefTransport
 
     url = await _endpoint(client, at)
+    target = f"{path}?{urlencode(query, doseq=True)}" if query else path
+    request = Request("GET" if body is None else "POST", target, body=body)
     try:
-        timeout, method = aiohttp.ClientTimeout(total=_TOTAL, connect=_CONNECT), "GET" if body is None else "POST"
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
-            session.request(method, url + path, params=query, data=body) as reply,
-        ):
+        async with asyncio.timeout(_TOTAL), BriefTransport(Connection(url), connect_timeout=_CONNECT) as relay:
+            reply = await relay.send(request)
             found = await reply.read()
-            if reply.status == 404:
-                return None
-            if reply.status == 400:
-                raise RelayUnreachable(msgspec.json.decode(found)["error"])
-            if reply.status != 200:
-                raise RelayUnreachable(
-                    f"the relay at {url} answered {reply.status} {found[:200].decode(errors='replace')}"
-                )
-            return msgspec.json.decode(found)
-    except (aiohttp.ClientError, TimeoutError, *UNREADABLE) as error:
+        if reply.status == 404:
+            return None
+        if reply.status == 400:
+            raise RelayUnreachable(msgspec.json.decode(found)["error"])
+        if reply.status != 200:
+            raise RelayUnreachable(f"the relay at {url} answered {reply.status} {found[:200].decode(errors='replace')}")
+        return msgspec.json.decode(found)
+    except (TransportError, ProtocolError, ConfigError, TimeoutError, *UNREADABLE) as error:
         raise RelayUnreachable(f"the relay at {url} did not answer ({error or 'timeout'})") from error
 
 

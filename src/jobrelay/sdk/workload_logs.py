@@ -54,7 +54,7 @@ class WorkloadLogs:
         to = assignment_of(original)
         if to is None:
             original, to = await self._assigned(end)
-        async with connect(await self._worker(to)) as there:
+        async with connect(await self._worker(to), brief=True) as there:
             logs = MirrorLogs(there, to.cluster, self._adapter, original, self._options, self._note)
             await _until_started(logs, to, end)
             await logs.read(emit)
@@ -90,7 +90,7 @@ class WorkloadLogs:
         """A worker that is lost ends this, but not the whole: the workload may move."""
         connection = await self._worker(to)
         try:
-            async with connect(connection) as there:
+            async with connect(connection, brief=True) as there:
                 logs = MirrorLogs(there, to.cluster, self._adapter, original, self._options, self._note)
                 await logs.follow(emit, over)
         except TransportError as error:

@@ -11,8 +11,7 @@ an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import EntryPoint
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jobrelay.extensions import installed
 from jobrelay.kube.resource import JOBS
@@ -21,6 +20,9 @@ from jobrelay.workloads.adapter import Adapter
 from jobrelay.workloads.builtin import built_in_adapters
 from jobrelay.workloads.declared import DeclaredAdapter
 from jobrelay.workloads.kind_files import GivenKind, KindProblem
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 log = get_logger(__name__)
 

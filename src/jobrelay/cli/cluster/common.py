@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
 import sys
@@ -14,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from jobrelay.cli.errors import Failure
+from jobrelay.cli.state_folder import state_folder
 from jobrelay.cluster.errors import ClusterError
 from jobrelay.cluster.files import ClusterFolder, find_folders
 
@@ -26,17 +26,11 @@ GPU = "nvidia.com/gpu"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
-def default_folder() -> pathlib.Path:
-    """The folder of clusters if --dir is not given."""
-    state = os.environ.get("XDG_STATE_HOME")
-    return (pathlib.Path(state) if state else pathlib.Path.home() / ".local" / "state") / "jobrelay"
-
-
 def folder_option(whose: str, subfolder: str = "", **more: Any) -> Callable[[F], F]:
     """The option --dir; the default is a folder below the user's state."""
     return click.option(
         "--dir", "folder", type=click.Path(path_type=pathlib.Path), callback=lambda ctx, param, value: value.absolute(),
-        default=lambda: default_folder() / subfolder,
+        default=lambda: state_folder() / subfolder,
         show_default=str(pathlib.PurePosixPath("~/.local/state/jobrelay", subfolder)),
         help=f"The folder of the {whose} data and kubeconfigs.", **more,
     )  # fmt: skip
@@ -124,7 +118,7 @@ def print_runtime_note(runtime: str) -> None:
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The clusters whose names start with `incomplete`."""
-    folder = ctx.params.get("folder") or default_folder()
+    folder = ctx.params.get("folder") or state_folder()
     return [CompletionItem(each.name) for each in find_folders(folder) if each.name.startswith(incomplete)]
 
 

@@ -11,7 +11,7 @@ import contextlib
 import gc
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +26,7 @@ from jobrelay.cli.relay.kinds import KindSource
 from jobrelay.cli.relay.tuning import Tuning
 from jobrelay.cli.worker_rows import worker_row
 from jobrelay.control import Group
+from jobrelay.fleet.folder import FleetFolder
 from jobrelay.kube import (
     Client,
     Connection,
@@ -43,9 +44,10 @@ from jobrelay.queueing.gate import QueueingGate
 from jobrelay.queueing.presence import QueueingPresence
 from jobrelay.relay.endpoint import ENDPOINT, Endpoint
 from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
-from jobrelay.relay.overview import WorkerView, worker_views
+from jobrelay.relay.overview import worker_views
 from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_view import WorkerView
 from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
 from jobrelay.relay.workers.tasks import until_first
 
@@ -109,9 +111,23 @@ class _ReadyLine(msgspec.Struct, frozen=True, rename="camel"):
 
 def serve_relay(plan: RelayPlan) -> None:
     """Runs the relay until a signal arrives; raises Failure."""
-    with failures():
+    with failures(), _noted(plan.kubeconfig):
         connection = find_connection(plan.kubeconfig, plan.context)
         run_until_stopped(_serve(plan, connection))
+
+
+@contextlib.contextmanager
+def _noted(kubeconfig: pathlib.Path | None) -> Iterator[None]:
+    """Takes the lock of the fleet whose kubeconfig it is, so that `jobrelay down` finds this relay."""
+    fleet = FleetFolder(kubeconfig.absolute().parent) if kubeconfig is not None else None
+    if fleet is None or not fleet.exists:
+        yield
+        return
+    fleet.relay_lock.take()  # only the first of several replicas gets it
+    try:
+        yield
+    finally:
+        fleet.relay_lock.release()
 
 
 async def _serve(plan: RelayPlan, connection: Connection) -> None:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import functools
+from typing import TYPE_CHECKING
 
-from jobrelay.kinds.tables.columns import PLAIN, TableSpec
-from jobrelay.kinds.tables.custom import crd_table
+from jobrelay.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jobrelay.kinds.tables.catalog import table_for
+    from jobrelay.kinds.tables.columns import TableSpec
+    from jobrelay.kinds.tables.custom import crd_table
 
 __all__ = ["TableSpec", "crd_table", "table_for"]
 
-
-@functools.cache
-def _tables() -> dict[tuple[str, str], TableSpec]:
-    from jobrelay.kinds.tables import core, events, networking, pods, policies, storage, workloads
-
-    modules = (core, pods, events, workloads, networking, storage, policies)
-    return {kind: table for module in modules for kind, table in module.TABLES.items()}
-
-
-def table_for(group: str, plural: str) -> TableSpec:
-    """The table of a built-in kind, such as ("batch", "jobs"); the plain one for kinds without columns of their own."""
-    return _tables().get((group, plural), PLAIN)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_exports(__name__, catalog="table_for", columns="TableSpec", custom="crd_table")

@@ -11,7 +11,7 @@ import msgspec
 from jobrelay import __version__
 from jobrelay.relay.api.names import API_VERSION, BASE, GROUP, VERSION
 from jobrelay.relay.explain import Explanation
-from jobrelay.relay.overview import WorkerView
+from jobrelay.relay.worker_view import WorkerView
 
 _PREFIX: Final = "dev.jobrelay.relay.v1."
 _V3: Final = "#/components/schemas/"

@@ -28,8 +28,9 @@ from jobrelay.relay.api.workloads import Found, find, run_history, short_names, 
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import WorkloadView
 from jobrelay.relay.original_decision import Stage
-from jobrelay.relay.overview import WorkerView, delegated, worker_views
+from jobrelay.relay.overview import delegated, worker_views
 from jobrelay.relay.relay import READ_TIMEOUT, Relay
+from jobrelay.relay.worker_view import WorkerView
 from jobrelay.relay.workload_kind import WorkloadKind
 
 

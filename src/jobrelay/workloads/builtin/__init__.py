@@ -2,13 +2,18 @@
 
 Where several kinds could claim a pod, the one whose object is outermost comes first: pods of a JobSet belong to Jobs,
 too, and those of a PipelineRun to TaskRuns. Therefore Jobs are the last.
+
+`descriptions.json` is generated from the YAML files (`make reference`): every command reads it, and YAML takes long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from jobrelay.workloads.adapter import Adapter
 from jobrelay.workloads.builtin.appwrapper import AppWrapperAdapter
@@ -18,7 +23,9 @@ from jobrelay.workloads.builtin.trainjob import TrainJobAdapter
 from jobrelay.workloads.declared import DeclaredAdapter, KindDescription, decode_description
 from jobrelay.workloads.job import JobAdapter
 
-__all__ = ["built_in_adapters", "built_in_descriptions"]
+__all__ = ["GENERATED", "built_in_adapters", "built_in_descriptions", "described_kinds"]
+
+GENERATED: Final = Path(__file__).with_name("descriptions.json")
 
 
 def built_in_adapters() -> tuple[Adapter, ...]:
@@ -30,11 +37,14 @@ def built_in_adapters() -> tuple[Adapter, ...]:
 @cache
 def built_in_descriptions() -> Mapping[str, KindDescription]:
     """The descriptions by kind."""
-    found = sorted(
-        (each for each in files(__package__).iterdir() if each.name.endswith(".yaml")), key=lambda it: it.name
-    )
-    read = [decode_description(each.read_text(), f"the built-in {each.name}") for each in found]
-    return {kind.resource.kind: kind for kind in read}
+    found = msgspec.json.decode(GENERATED.read_bytes(), type=list[KindDescription])
+    return {kind.resource.kind: kind for kind in found}
+
+
+def described_kinds() -> list[KindDescription]:
+    """The descriptions in the YAML files beside this module."""
+    files = sorted(Path(__file__).parent.glob("*.yaml"))
+    return [decode_description(each.read_text(), f"the built-in {each.name}") for each in files]
 
 
 def _adapter(kind: KindDescription, known: Mapping[str, KindDescription]) -> Adapter:

@@ -1,0 +1,20 @@
+"""Generates descriptions.json of the built-in workload kinds from their YAML files: part of `make reference`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jobrelay.apimachinery import yaml
+from jobrelay.workloads.builtin import GENERATED, described_kinds
+
+
+def generated() -> bytes:
+    """The whole file: a line for each kind, so that changes can be read."""
+    described_kinds()  # says what is wrong with a file
+    files = sorted(GENERATED.parent.glob("*.yaml"))
+    lines = [msgspec.json.encode(yaml.load(each.read_bytes())) for each in files]
+    return b"[\n" + b",\n".join(lines) + b"\n]\n"
+
+
+if __name__ == "__main__":
+    GENERATED.write_bytes(generated())
