@@ -43,7 +43,7 @@ await() {  # TEXT FILE PID: until the file has the text
   cat "$2" >&2; echo "it has not said '$1'" >&2; return 1
 }
 """
-TIMEOUT = 500
+TIMEOUT = 300
 
 
 @dataclass(frozen=True, slots=True)
