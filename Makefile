@@ -9,7 +9,7 @@ ARGS ?=
 # How many tests run at the same time
 JOBS ?= auto
 
-.PHONY: help demo test lint format types tables deploy-files reference coverage bench bench-queueing bench-real kube-assets clean
+.PHONY: help demo test lint format types tables deploy-files reference docs package coverage bench bench-queueing bench-real kube-assets clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,8 @@ help:
 	@echo 'make tables   generate the tables of Kubernetes facts; needs Go'
 	@echo 'make deploy-files  generate deploy/'
 	@echo 'make reference     generate docs/reference/python.md from docstrings, the rules for statuses, and what answers differ in'
+	@echo 'make docs     build the site of docs/ into site/'
+	@echo 'make package  build the wheel and the source distribution into dist/, and check them'
 	@echo 'make coverage      the tests, with the lines and branches of src that they do not reach'
 	@echo 'make format   ruff format'
 	@echo 'make bench    speed and memory'
@@ -41,6 +43,14 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.dev: $(VENV)/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
+
+$(VENV)/.package: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group package
 	@touch $@
 
 demo: $(VENV)/.runtime
@@ -71,6 +81,16 @@ reference: $(VENV)/.dev
 	$(BIN)/python -m tools.conformancerules
 	$(BIN)/python -m tools.differences
 
+# NO_MKDOCS_2_WARNING: the theme's advertisement for another program.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict $(ARGS)
+	@echo 'the site is in site; to read it: python3 -m http.server --directory site'
+
+package: $(VENV)/.package
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist $(ARGS) .
+	$(BIN)/python -m twine check --strict dist/*
+
 # Processes that tests start are not measured: what runs only there counts as not reached.
 coverage: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(JOBS) --cov=jobrelay --cov-branch --cov-report=term:skip-covered $(ARGS)
@@ -92,5 +112,5 @@ kube-assets:
 	@$(PYTHON) tools/kube/assets.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-3.* build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-3.* build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -32,6 +32,7 @@ PACKAGES = (
     "jobrelay.relay.workers",
     "jobrelay.operate",
     "jobrelay.fleet",
+    "jobrelay.testing",
     "jobrelay.simulation",
     "jobrelay.planning",
     "jobrelay.kit",

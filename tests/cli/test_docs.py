@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import pathlib
 import re
 import shlex
@@ -26,6 +27,8 @@ PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|\w+\.py)`")
 """What looks like a path in inline code: something with a slash, or a module."""
 ROOMS = frozenset(path.name for path in SOURCE.iterdir() if path.is_dir()) - {"__pycache__"}
 TOPS = {path.name for path in ROOT.iterdir()} | {path.name for path in SOURCE.rglob("*") if path.is_dir()}
+COMMAND = re.compile(r"(?:\w+=\S* )*(?:\.venv/bin/)?(?:jobrelay|kubectl relay) (.*)")
+INLINE = re.compile(r"`(?:jobrelay|kubectl relay) ([a-z][^`]*)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -78,9 +81,31 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 
 def commands() -> list[tuple[str, str]]:
-    lines = [(page, line) for page, block in blocks("sh") for line in block.splitlines()]
-    found = [(page, re.match(r"(?:\.venv/bin/)?jobrelay (.*)", line)) for page, line in lines]
+    """What follows `jobrelay` in blocks of shell commands: in lines that may be continued, joined or piped."""
+    found = [
+        (page, COMMAND.match(part))
+        for page, block in [*blocks("sh"), *blocks("console")]
+        for line in block.replace("\\\n", " ").splitlines()
+        for part in re.split(r" (?:\|\|?|&&|;) ", line.removeprefix("$ "))
+    ]
     return [(page, match[1]) for page, match in found if match]
+
+
+def mentions() -> list[tuple[str, str]]:
+    """What follows `jobrelay` in inline code."""
+    found = [(name(page), re.sub(r"\s+", " ", text)) for page in PAGES for text in INLINE.findall(prose(page))]
+    return sorted(set(found))
+
+
+def find_command(words: list[str]) -> tuple[click.Command, list[str], click.Context]:
+    """The command that words begin with, and the rest of them; `name|other` stands for either."""
+    command: click.Command = root
+    context = click.Context(root, info_name="jobrelay")
+    while isinstance(command, click.Group) and words:
+        found = [command.get_command(context, name) for name in words[0].split("|")]
+        assert None not in found, words[0]
+        command, words = found[0] or command, words[1:]
+    return command, words, context
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -109,15 +134,19 @@ def test_paths_in_every_room_are_checked(room: str, tmp_path: pathlib.Path) -> N
 
 @pytest.mark.parametrize(("page", "line"), commands())
 def test_commands_exist_with_their_options(page: str, line: str) -> None:
-    words = shlex.split(line.partition(">")[0], comments=True)
-    command: click.Command = root
-    context = click.Context(root, info_name="jobrelay")
-    while isinstance(command, click.Group):
-        name = words.pop(0)
-        found = command.get_command(context, name)
-        assert found is not None, name
-        command = found
+    words = shlex.split(re.split(r" (?:>|2>)", line)[0].rstrip(" &"), comments=True)
+    command, words, context = find_command(words)
+    assert not isinstance(command, click.Group)
     command.make_context(command.name, words, parent=context).close()
+
+
+@pytest.mark.parametrize(("page", "text"), mentions())
+def test_mentioned_commands_exist_with_their_options(page: str, text: str) -> None:
+    command, words, _ = find_command([word.strip("[]") for word in text.split()])
+    given = list(itertools.takewhile(lambda word: word != "--", words))
+    options = {re.split(r"[=\[|]", word)[0] for word in given if re.match(r"--?[a-z]", word)}
+    known = {option for each in command.params for option in [*each.opts, *each.secondary_opts]}
+    assert options - known - {"-h", "--help"} == set()
 
 
 @pytest.mark.parametrize(
