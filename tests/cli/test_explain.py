@@ -68,7 +68,7 @@ def test_the_text_has_the_place_in_line_and_when_it_will_start() -> None:
 async def test_the_relay_is_asked(fleet: MakeFleet) -> None:
     async with answering_fleet(fleet) as it:
         await it.submit(seconds=1000)
-        place = await it.runs()
+        place = await it.known_to_run()
         for name in ("job/train", "jobs.batch/train", "train"):
             shown = (await call(it, "explain", name)).stdout
             assert shown.startswith(f"It has been running on {place} since ")

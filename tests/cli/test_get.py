@@ -101,5 +101,5 @@ async def test_workloads_are_chosen_by_labels_and_by_status_and_counted(fleet: M
         assert (await call(it, "get", "jobs")).stderr == "2 workloads: 1 complete, 1 waiting\n"
         for choice, name in ((("-l", "team=x"), "done"), (("--status", "waiting,failed"), "pinned")):
             assert (await call(it, "get", "jobs", *choice, "-o", "name")).stdout == f"job/{name}\n"
-        wrong = await call(it, "get", "jobs", "--status", "lost")
-        assert (wrong.exit_code, "'lost' is none of complete, failed" in wrong.stderr) == (2, True)
+        wrong = await call(it, "get", "jobs", "--status", "ill")
+        assert (wrong.exit_code, "'ill' is none of complete, failed" in wrong.stderr) == (2, True)

@@ -27,7 +27,7 @@ async def run(kubeconfig: pathlib.Path, *arguments: str) -> Result:
 
 async def running_job(served: ApiFleet) -> str:
     await served.it.submit(seconds=1000)
-    return await served.it.runs()
+    return await served.it.known_to_run()
 
 
 async def test_get_shows_workers_and_jobs(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:

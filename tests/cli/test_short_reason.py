@@ -27,6 +27,19 @@ NO_WORKER = "Waits for a worker that can take it. "
             "needs 2 cpu, 0 of 2 free on a",
         ),
         ("It is suspended; a worker is chosen when it is resumed.",) * 2,
+        (
+            "None of its pods runs on a, where it was started at 2026-01-01T12:00:00Z: pod x: not on a node: no: room.",
+            "pod x: not on a node: no: room",
+        ),
+        (
+            "It has been running on a since 2026-01-01T12:00:00Z, with trouble: pod x: ended with exit code 1.",
+            "pod x: ended with exit code 1",
+        ),
+        ("It failed (BackoffLimitExceeded), on a: pod x: container main ended.", "pod x: container main ended"),
+        (
+            "a has been unreachable since 2026-01-01T12:00:00Z (no route); it is started elsewhere at 13:00.",
+            "a has been unreachable since 2026-01-01T12:00:00Z",
+        ),
     ],
 )
 def test_a_sentence_becomes_a_few_words(sentence: str, short: str) -> None:

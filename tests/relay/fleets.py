@@ -16,13 +16,16 @@ from typing import Any, Protocol
 from jobrelay.cluster import Cluster
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube import Client, Connection, FaultyTransport, NotFound, Object, Transport
+from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS, NAMESPACES
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.gate import MakeGate
 from jobrelay.relay.multikueue.dispatching import Dispatching
+from jobrelay.relay.original_decision import Stage
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import Timing, UsableKubeconfig, WorkerSource, WorkerSpec
+from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import Adapter
 from jobrelay.workloads.names import RELAY
 
@@ -201,6 +204,17 @@ class Fleet:
             return await self.place(name, namespace) if found.get("status", {}).get("active") else ""
 
         return str(await self.until(active))
+
+    async def known_to_run(self, name: str = "train", namespace: str = "default") -> str:
+        """Wait until the relay has seen a pod of a Job run; where it is."""
+        relay, ref = self.relay, WorkloadRef(str(JOBS), Key(namespace, name))
+        assert relay is not None
+
+        async def seen() -> str:
+            found = relay.explain(ref)
+            return found.cluster if found is not None and found.stage == Stage.RUNNING else ""
+
+        return str(await self.until(seen, 60))
 
 
 def job(

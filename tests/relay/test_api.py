@@ -25,7 +25,7 @@ async def asked(client: Client, path: str, **query: Any) -> Any:
 async def test_a_plain_user_sees_their_workloads_and_why_each_is_where_it_is(fleet: MakeFleet) -> None:
     async with serving_fleet(fleet) as served, served.user() as ann:
         await ann.create(JOBS, job(seconds=1000))
-        worker = await served.it.runs()
+        worker = await served.it.known_to_run()
         listed = await asked(ann, f"{OWN}/workloads")
         assert [(each["metadata"]["name"], each["status"]["cluster"]) for each in listed["items"]] == [
             ("job:train", worker)
@@ -52,7 +52,7 @@ async def test_a_neighbour_s_workloads_cannot_be_seen(fleet: MakeFleet) -> None:
 async def test_the_overview_counts_stages_and_names_workers_without_their_details(fleet: MakeFleet) -> None:
     async with serving_fleet(fleet) as served, served.user() as ann:
         await ann.create(JOBS, job(seconds=1000))
-        worker = await served.it.runs()
+        worker = await served.it.known_to_run()
         found = await asked(ann, f"{OWN}/overview")
         assert found["stages"] == {"Running": 1}
         assert {"name": worker, "connected": True, "state": "open", "jobs": 1} in found["workers"]

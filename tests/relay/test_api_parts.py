@@ -17,9 +17,10 @@ from jobrelay.relay.api.discovery import RESOURCES
 from jobrelay.relay.api.failures import ApiFailure
 from jobrelay.relay.api.logs import LogRequest, parse_log_request, whole_lines
 from jobrelay.relay.api.openapi import document_v2, document_v3
-from jobrelay.relay.api.troubles import crashed, phases, troubles
-from jobrelay.relay.api.workloads import run_history, workload_table
+from jobrelay.relay.api.workloads import workload_table
 from jobrelay.relay.assignment import Assignment, Run
+from jobrelay.relay.mirror_pods.troubles import crashed, phases, troubles
+from jobrelay.relay.run_history import run_history
 
 PUBLISHED = {
     "requestheader-client-ca-file": "PEM",

@@ -22,8 +22,11 @@ def print_explanation(found: Mapping[str, Any], output: str) -> None:
     else:
         print_data(dict(found), output)
     if found.get("relayUnreachable"):
-        click.echo(f"note: the relay could not be reached: {found['relayUnreachable']}", err=True)
+        problem, _, hint = found["relayUnreachable"].partition("\nhint: ")
+        click.echo(f"note: the relay could not be reached: {problem}", err=True)
         click.echo("note: showing only what the management cluster knows", err=True)
+        if hint:
+            click.echo(f"hint: {hint}", err=True)
 
 
 def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -103,9 +106,11 @@ def _on_worker(found: Mapping[str, Any]) -> Iterator[str]:
         yield from textwrap.wrap(f"  pods      {found['podsUnknown']}", _WIDTH, subsequent_indent=" " * 12)
     for trouble in found.get("troubles", ()):
         yield from textwrap.wrap(f"  trouble   {trouble}", _WIDTH, subsequent_indent=" " * 12)
+    from jobrelay.relay.run_history import past_run_text
+
     for run in found.get("runs", ()):
         if not run.get("present"):
-            yield f"  before    run {run['run']} on {run['cluster']}" + (" may still exist" * bool(run.get("mayExist")))
+            yield from textwrap.wrap(f"  before    {past_run_text(run)}", _WIDTH, subsequent_indent=" " * 12)
 
 
 def _needed(dependency: Mapping[str, Any]) -> str:

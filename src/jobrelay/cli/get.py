@@ -23,7 +23,9 @@ _WORKLOADS = ("kind", "name", "cluster", "run", "status", "age", "why")
 _WORKLOADS_WIDE = (*_WORKLOADS[:-1], "sentence")
 _WORKERS = ("name", "state", "jobs", "nodes", "cpu", "memory", "reason")
 _WIDEST = 90
-_STATUSES = frozenset({"waiting", "running", "suspended", "complete", "failed", "terminating"})
+_STATUSES = frozenset({
+    "waiting", "running", "notrunning", "lost", "suspended", "complete", "failed", "terminating",
+})  # fmt: skip
 _WORKERS_WIDE = (*_WORKERS[:-1], "version", "pending", "lost", "room", "reason")
 
 
@@ -41,7 +43,7 @@ def _statuses(ctx: click.Context, param: click.Parameter, value: str) -> frozens
 @click.option("-l", "--selector", "labels", metavar="SELECTOR", default="", help="List workloads with these labels.")
 @click.option(
     "--status", "statuses", metavar="STATUS[,STATUS]", default="", callback=_statuses,
-    help="List workloads that are waiting, running, suspended, complete, failed or terminating.",
+    help="List workloads that are waiting, running, notrunning, lost, suspended, complete, failed or terminating.",
 )  # fmt: skip
 @output_option("table", "wide", "json", "yaml", "name")
 @click.option("-w", "--watch", is_flag=True, help="Keep printing workloads as they change, until Ctrl-C.")
@@ -61,8 +63,9 @@ def get(
     """List delegated workloads with the worker that runs each, and workers with their state and capacity.
 
     WHAT is jobs, workloads (of all other kinds that the management cluster serves), workers, all, a kind or KIND/NAME.
-    WHY is the relay's reason why one waits, in short; -o wide shows a full sentence for each. CPU and MEMORY show what
-    pods request and what is allocatable.
+    WHY is the relay's reason why one waits, or what is wrong with its pods, in short; -o wide shows a full sentence for
+    each. NotRunning was started, but none of its pods runs; the worker of one that is Lost does not answer. CPU and
+    MEMORY show what pods request and what is allocatable.
 
     \b
     jobrelay get
@@ -108,7 +111,10 @@ async def _get(
         if others.adapters or what == "workloads":
             found["workloads"], problem = await rows_of(client, management, others)
         if problem:
-            click.echo(f"note: {problem}; showing what the management cluster knows", err=True)
+            note, _, hint = problem.partition("\nhint: ")
+            click.echo(f"note: {note}; showing what the management cluster knows", err=True)
+            if hint:
+                click.echo(f"hint: {hint}", err=True)
     _print(found, output, everywhere, single="/" in what)
 
 

@@ -22,29 +22,27 @@ def job_status(job: Mapping[str, Any]) -> str:
             return word
     if job["metadata"].get("deletionTimestamp"):
         return "Terminating"
-    return "Running" if status.get("startTime") else "Waiting"
+    if not status.get("startTime"):
+        return "Waiting"
+    return "NotRunning" if status.get("active") and status.get("ready") == 0 else "Running"
 
 
 def finished(status: str) -> bool:
     return status in ("Complete", "Failed")
 
 
-def job_row(obj: Object, now: datetime, sentence: str = "") -> dict[str, Any]:
-    """One Job; `sentence` is the relay's explanation. `why` is empty for Jobs that run or have finished."""
+def job_row(obj: Object, now: datetime) -> dict[str, Any]:
+    """One Job, as the management cluster has it."""
     job, to = obj.decode(), assignment_of(obj)
     spec, status = job["spec"], job.get("status") or {}
-    word = job_status(job)
-    quiet = finished(word) or word == "Running"
     return {
         "namespace": obj.namespace,
         "name": obj.name,
         "cluster": to.cluster if to is not None else None,
         "run": to.epoch if to is not None else None,
-        "status": word,
+        "status": job_status(job),
         "completions": f"{status.get('succeeded', 0)}/{spec.get('completions') or 1}",
         "active": status.get("active", 0),
         "failed": status.get("failed", 0),
         "age": since(job["metadata"].get("creationTimestamp"), now),
-        "why": "" if quiet else sentence,
-        "sentence": sentence,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -21,9 +21,10 @@ from jobrelay.sdk.relay_api import RelayReply, try_query_relay
 from jobrelay.sdk.workloads import find_adapter, get_workload, is_delegated, not_served
 from jobrelay.workloads import Adapter
 
-__all__ = ["Listing", "choose", "rows_of", "told_of"]
+__all__ = ["Listing", "choose", "rows_of", "told_of", "with_view"]
 
 Row = dict[str, Any]
+_KNOWN_BY_STAGE: Final = {"Running": "Running", "NotRunning": "NotRunning", "WorkerLost": "Lost", "Frozen": "Lost"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,11 @@ class Listing:
         """Whether it is the table of Jobs, which has more columns."""
         return [each.resource for each in self.adapters] == [JOBS]
 
-    def row(self, adapter: Adapter, obj: Object, sentence: str) -> Row:
-        """`sentence` is the relay's explanation."""
+    def row(self, adapter: Adapter, obj: Object, view: Mapping[str, Any]) -> Row:
+        """`view` is what the relay says about it; empty if it says nothing."""
         now = SystemClock().now()
-        return job_row(obj, now, sentence) if self.jobs_only else workload_row(adapter, obj, now, sentence)
+        row = job_row(obj, now) if self.jobs_only else workload_row(adapter, obj, now)
+        return with_view(row, view)
 
 
 async def choose(
@@ -98,9 +100,23 @@ async def rows_of(client: Client, management: Management, listing: Listing) -> t
 
 async def _rows(client: Client, listing: Listing, adapter: Adapter, reply: RelayReply) -> list[Row]:
     kind = adapter.resource.kind
-    told = {(each["namespace"], each["name"]): told_of(each) for each in reply.value or () if each["kind"] == kind}
+    told = {(each["namespace"], each["name"]): each for each in reply.value or () if each["kind"] == kind}
     found = await _objects(client, listing, adapter)
-    return [listing.row(adapter, obj, told.get((obj.namespace, obj.name), "")) for obj in found]
+    return [listing.row(adapter, obj, told.get((obj.namespace, obj.name), {})) for obj in found]
+
+
+def with_view(row: Row, view: Mapping[str, Any]) -> Row:
+    """A row with what the relay knows better than the management cluster: whether its worker answers and its pods run.
+
+    `why` is empty for workloads that run or have finished, and have no trouble.
+    """
+    sentence, status = told_of(view), row["status"]
+    stage = view.get("stage", "")
+    if status in ("Running", "NotRunning") or (status, stage) == ("Waiting", "NotRunning"):
+        status = _KNOWN_BY_STAGE.get(stage, status)
+    calm = status in ("Complete", "Failed") or (status == "Running" and row["cluster"] is not None)
+    quiet = calm and not view.get("troubles")
+    return {**row, "status": status, "why": "" if quiet else sentence, "sentence": sentence}
 
 
 def told_of(view: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
     0/1 nodes are large enough: a pod needs 64 cpu, its largest node has 2 cpu    ->  needs 64 cpu, largest node 2
     has no room now: needs 2 cpu for 1 pod, 0 of 2 cpu free on 1 node             ->  needs 2 cpu, 0 of 2 free
+    It has been running on a since 2026-01-01T12:00:00Z, with trouble: pod x: ... ->  pod x: ...
 
 Workers that reject a workload for the same reason are counted instead of named. What is not recognised stays as it is:
 `-o wide` and `jobrelay explain` have the whole sentence.
@@ -18,6 +19,12 @@ __all__ = ["short_reason"]
 _IN_LINE: Final = re.compile(r"Place (?P<place>\d+ of \d+)[^.]*\. (?P<sentence>.*)", re.DOTALL)
 _REJECTED: Final = "Waits for a worker that can take it. "
 _ROOM: Final = re.compile(r"Waits for room on .*?; the nearest is (?P<worker>\S+), which (?P<why>.*)\.")
+_PODS: Final = re.compile(
+    r"(?:None of its pods runs on \S+, where it was started at \S+?|It has been running on .*?, with trouble"
+    r"|It failed \([^)]*\), on [^:]*): (?P<why>.*)\.",
+    re.DOTALL,
+)
+_LOST: Final = re.compile(r"(?P<what>\S+ has been unreachable since \S+) \(.*", re.DOTALL)
 _TOO_SMALL: Final = re.compile(
     r"0/\d+ nodes are large enough: a pod needs (?P<amount>\S+) (?P<name>\S+), its largest node has (?P<most>\S+) \S+"
 )
@@ -35,6 +42,10 @@ def short_reason(sentence: str) -> str:
         return _by_all(sentence.removeprefix(_REJECTED).rstrip("."))
     if found := _ROOM.fullmatch(sentence):
         return f"{_short(found['why'])} on {found['worker']}"
+    if found := _PODS.fullmatch(sentence):
+        return found["why"]
+    if found := _LOST.fullmatch(sentence):
+        return found["what"]
     return sentence
 
 

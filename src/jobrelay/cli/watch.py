@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from jobrelay.cli.listing import Listing, told_of
+from jobrelay.cli.listing import Listing
 from jobrelay.cli.management import Management
 from jobrelay.kube import Client, Expired, KubeError, Object
 from jobrelay.kube.watch import EventType
@@ -70,7 +70,7 @@ class WorkloadWatch:
             return
         path = f"/explain/{obj.namespace}/{adapter.resource}/{obj.name}"
         reply = await try_query_relay(self._client, self._management, path)
-        row = self._listing.row(adapter, obj, told_of(reply.value or {}))
+        row = self._listing.row(adapter, obj, reply.value or {})
         key = (str(adapter.resource), obj.namespace, obj.name)
         seen = {name: value for name, value in row.items() if name != "age"}
         if self._shown.get(key) == seen or not self._listing.shows(row):

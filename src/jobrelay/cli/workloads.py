@@ -14,18 +14,15 @@ from jobrelay.workloads import Adapter
 __all__ = ["workload_row"]
 
 
-def workload_row(adapter: Adapter, obj: Object, now: datetime, sentence: str = "") -> dict[str, Any]:
-    """One workload; `sentence` is the relay's explanation. `why` is empty if it runs on a worker or has finished."""
-    facts, to = adapter.read(obj), assignment_of(obj)
-    word = workload_status(facts)
+def workload_row(adapter: Adapter, obj: Object, now: datetime) -> dict[str, Any]:
+    """One workload, as the management cluster has it."""
+    to = assignment_of(obj)
     return {
         "namespace": obj.namespace,
         "kind": adapter.resource.kind,
         "name": obj.name,
         "cluster": to.cluster if to is not None else None,
         "run": to.epoch if to is not None else None,
-        "status": word,
+        "status": workload_status(adapter.read(obj)),
         "age": since(obj.metadata.creation_timestamp, now),
-        "why": "" if facts.end is not None or (word == "Running" and to is not None) else sentence,
-        "sentence": sentence,
     }

@@ -6,7 +6,8 @@ stale one.
 
 A run is known by the uid of its cluster, since the name of a worker can be pointed at another cluster, and a cluster
 can be registered under another name. `held` lists earlier runs that may still exist: the next one starts when each of
-them is proven gone, or the rule for lost workers lets it go.
+them is proven gone, or the rule for lost workers lets it go. `earlier` is the history of the last ten runs, for users:
+no decision depends on it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ MAX_EPOCH = 10**15 - 1
 _MOST_HELD = 64
 """A relay holds a few runs at most: a longer list was not written by one, and would take long to look through."""
 
+_MOST_EARLIER = 10
+_LONGEST_WHY = 300
+"""What is kept of earlier runs must not make the annotation large."""
+
 _LONGEST = 16 * 1024
 """Of the text of an assignment with so many runs; a longer one is not read."""
 
@@ -45,6 +50,16 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     def key(self) -> tuple[str, int]:
         """What tells it from other runs of the workload."""
         return self.uid or self.cluster, self.epoch
+
+
+class PastRun(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run that is over for the relay: when its worker was chosen, when another assignment replaced it, and why."""
+
+    cluster: str
+    epoch: int
+    since: str = ""
+    until: str = ""
+    why: str = ""
 
 
 class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -69,9 +84,19 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether it waits for admission, after an earlier run: nothing is created for it, and a worker is chosen anew when
     it is admitted."""
 
+    earlier: tuple[PastRun, ...] = ()
+    """The last runs before this one, the oldest first."""
+
     @property
     def run(self) -> Run:
         return Run(self.cluster, self.epoch, self.uid, self.started)
+
+    def left(self, at: str, why: str) -> tuple[PastRun, ...]:
+        """The `earlier` runs of the assignment that replaces this one at a time, for a reason."""
+        if self.waiting:
+            return self.earlier  # it was no run
+        past = PastRun(self.cluster, self.epoch, self.since, at, why.rstrip(".")[:_LONGEST_WHY])
+        return (*self.earlier, past)[-_MOST_EARLIER:]
 
     def encode(self) -> str:
         return _encoder.encode(self).decode()

@@ -23,9 +23,10 @@ def adopt(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
     worker = snapshot.workers.get(mirror.worker)
     uid = worker.identity if worker is not None else ""
     held = tuple(run for run in snapshot.next_held if run.epoch != mirror.epoch)
-    found = Assignment(mirror.worker, mirror.epoch, format_time(snapshot.now), uid=uid, held=held)
-    where = f"run {mirror.epoch} on {mirror.worker}"
+    where, at = f"run {mirror.epoch} on {mirror.worker}", format_time(snapshot.now)
     note = f"The assignment was missing or outdated; it is restored from the mirror of {where}"
+    earlier = snapshot.assignment.left(at, note) if snapshot.assignment is not None else ()
+    found = Assignment(mirror.worker, mirror.epoch, at, uid=uid, held=held, earlier=earlier)
     told = (EventNote("MirrorFound", note, "Warning"),)
     return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(found, starts=False), told)
 

@@ -26,7 +26,7 @@ from jobrelay.control.endpoint import serving
 from jobrelay.kube import ProtocolError
 from jobrelay.kube.objects import Key, decode_object
 from jobrelay.relay.names import ENDPOINT
-from jobrelay.relay.overview import worker_views, workload_views
+from jobrelay.relay.overview import on_worker_of, worker_views, workload_views
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.workload_kind import WorkloadRef
 
@@ -94,12 +94,13 @@ class Endpoint:
             return _error(404, f"the relay does not know the kind {asked['kind']!r}")
         ref = WorkloadRef(kind, Key(asked["namespace"], asked["name"]))
         try:
+            on_worker = await on_worker_of(relay, ref)
             found = relay.explain(ref, request.query.getall("if", []))
         except ValueError as error:
             return _error(400, str(error))
         if found is None:
             return _error(404, f"there is no {asked['kind']} {asked['namespace']}/{asked['name']}")
-        return _json(found)
+        return _json({**msgspec.to_builtins(found), **on_worker})
 
     async def _preview(self, request: web.Request) -> web.Response:
         relay, asked = self._ready_relay(), request.match_info["kind"]

@@ -18,6 +18,7 @@ from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.snapshot import WorkloadSnapshot
 
 _MAX_LOOKALIKES: Final = 10
+_WITH_PODS: Final = (Stage.RUNNING, Stage.NOT_RUNNING, Stage.FINISHED)
 
 
 class WorkerVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -44,6 +45,8 @@ class WorkloadView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     mirror: str = ""
     line: LinePlace | None = None
     """Its place in line, while it waits for a worker."""
+    troubles: tuple[str, ...] = ()
+    """What is wrong with its pods on the worker, as far as is known."""
 
 
 class Explanation(WorkloadView, frozen=True):
@@ -76,6 +79,7 @@ def workload_view(
         to.epoch if to is not None else 0,
         mirror.obj.name if mirror is not None else "",
         line,
+        snapshot.pods.troubles if decision.stage in _WITH_PODS else (),
     )
 
 

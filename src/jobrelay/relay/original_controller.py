@@ -63,12 +63,19 @@ class OriginalController:
         )
 
     def decision(self, ref: WorkloadRef) -> tuple[WorkloadSnapshot, OriginalDecision] | None:
-        """What is to be done about a workload now, and the snapshot behind it; None if there is no such original."""
+        """What is to be done about a workload now, and the snapshot behind it; None if there is no such original.
+
+        For those who ask about it: what is known of its pods is told too, which decides nothing.
+        """
+        return self._decide(ref, pods=True)
+
+    def _decide(self, ref: WorkloadRef, *, pods: bool) -> tuple[WorkloadSnapshot, OriginalDecision] | None:
         kind = self._state.kinds[ref.kind]
         original = kind.originals.get(ref.key)
         if original is None:
             return None
-        return self.preview(kind, original)
+        snapshot = self._snapshots.snapshot(kind, original, pods=pods)
+        return snapshot, reconcile_original(snapshot)
 
     def preview(self, kind: WorkloadKind, original: Object) -> tuple[WorkloadSnapshot, OriginalDecision]:
         """What is to be done about an original, which need not have been created yet."""
@@ -76,7 +83,7 @@ class OriginalController:
         return snapshot, reconcile_original(snapshot)
 
     async def reconcile(self, ref: WorkloadRef) -> Result | None:
-        found = self.decision(ref)
+        found = self._decide(ref, pods=False)
         if found is None:
             return None
         if not self._leads():

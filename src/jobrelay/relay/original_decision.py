@@ -29,6 +29,8 @@ class Stage(StrEnum):
     COMMITTING = "Committing"
     MIRRORING = "CreatingMirror"
     RUNNING = "Running"
+    NOT_RUNNING = "NotRunning"
+    """Started on a worker, but none of its pods runs there."""
     WORKER_LOST = "WorkerLost"
     FROZEN = "Frozen"
     MOVING = "Moving"

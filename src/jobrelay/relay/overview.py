@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Container, Iterable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.kube import Object
+from jobrelay.kube import KubeError, Object
+from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import WorkloadView, workload_view
+from jobrelay.relay.mirror_pods.looks import MOST, LookedAt
 from jobrelay.relay.model import Capacity, WorkerFacts
-from jobrelay.relay.original_decision import Stage
+from jobrelay.relay.original_decision import OriginalDecision, Stage
+from jobrelay.relay.run_history import run_history
+from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.worker_view import ResourceUsage, WorkerView
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
@@ -77,19 +81,62 @@ def _usage(capacity: Capacity, resource: str) -> ResourceUsage:
 async def delegated(
     relay: Relay, namespace: str, kinds: Iterable[WorkloadKind]
 ) -> AsyncIterator[tuple[WorkloadKind, Object, WorkloadView]]:
-    """The delegated workloads of these kinds, in all namespaces or in one; lets other tasks run between batches."""
+    """The delegated workloads of these kinds, in all namespaces or in one; lets other tasks run between batches.
+
+    The pods of the first ones that seem to have a problem are looked at.
+    """
     places = relay.line_places()
+    looks = MOST
     for kind in kinds:
-        for number, obj in enumerate(list(kind.originals)):
-            if number % _BATCH == _BATCH - 1:
-                await asyncio.sleep(0)
-            ref = WorkloadRef(kind.name, obj.key)
-            found = relay.originals.decision(ref) if namespace in ("", obj.namespace) else None
-            if found is not None and found[1].stage is not Stage.NOT_OURS:
-                yield kind, obj, workload_view(*found, places.get(ref))
+        chosen = [obj for obj in kind.originals if namespace in ("", obj.namespace)]
+        for start in range(0, len(chosen), _BATCH):
+            await asyncio.sleep(0)
+            decided = [
+                (obj, found)
+                for obj in chosen[start : start + _BATCH]
+                if (found := relay.originals.decision(WorkloadRef(kind.name, obj.key))) is not None
+                and found[1].stage is not Stage.NOT_OURS
+            ]
+            wanted = [_looked_at(snapshot) for _, (snapshot, _) in decided if snapshot.pods.unclear][:looks]
+            if wanted:
+                looks -= len(wanted)
+                await relay.looks.take(wanted)
+                seen = {each.mirror.uid for each in wanted}
+                decided = [(obj, _decided_again(relay, kind, found, seen)) for obj, found in decided]
+            for obj, found in decided:
+                yield kind, obj, workload_view(*found, places.get(WorkloadRef(kind.name, obj.key)))
+
+
+def _looked_at(snapshot: WorkloadSnapshot) -> LookedAt:
+    assert snapshot.mirror is not None
+    return LookedAt(snapshot.mirror.worker, snapshot.adapter, snapshot.mirror.obj)
+
+
+def _decided_again(
+    relay: Relay, kind: WorkloadKind, found: tuple[WorkloadSnapshot, OriginalDecision], seen: Container[str]
+) -> tuple[WorkloadSnapshot, OriginalDecision]:
+    """The decision about a workload whose pods were looked at meanwhile, or the one before if they were not."""
+    mirror, key = found[0].mirror, found[0].original.key
+    if mirror is None or mirror.obj.uid not in seen:
+        return found
+    return relay.originals.decision(WorkloadRef(kind.name, key)) or found
 
 
 async def workload_views(relay: Relay, namespace: str = "") -> AsyncIterator[WorkloadView]:
     """All delegated workloads, or those of one namespace."""
     async for _, _, view in delegated(relay, namespace, relay.state.kinds.values()):
         yield view
+
+
+async def on_worker_of(relay: Relay, ref: WorkloadRef) -> dict[str, Any]:
+    """The runs of one workload, and what a look at its pods shows: their number by phase, or why that is not known."""
+    original = relay.state.kinds[ref.kind].originals.get(ref.key)
+    runs = run_history(assignment_of(original)) if original is not None else []
+    found = {"runs": runs} if runs else {}
+    try:
+        look = await relay.look_at(ref)
+    except TimeoutError:
+        return {**found, "podsUnknown": "its worker did not answer in time"}
+    except KubeError as error:
+        return {**found, "podsUnknown": f"its worker cannot be read: {error}"}
+    return {**found, "pods": dict(look.phases)} if look is not None else found

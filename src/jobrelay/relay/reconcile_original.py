@@ -124,7 +124,8 @@ def _evicted(snapshot: WorkloadSnapshot, to: Assignment, answer: NotAdmitted) ->
     if not to.waiting:
         held, epoch = snapshot.next_held, min(to.epoch + 1, MAX_EPOCH)
         since = format_time(snapshot.now)
-        new = Assignment(to.cluster, epoch, since, to.cluster, to.uid, held, waiting=True)
+        earlier = to.left(since, why)
+        new = Assignment(to.cluster, epoch, since, to.cluster, to.uid, held, waiting=True, earlier=earlier)
         told = (EventNote("Evicted", f"Its run on {to.cluster} is removed: {why}", "Warning"),)
         return OriginalDecision(Stage.ADMISSION, why, CommitAssignment(new), told)
     if snapshot.mirrors or snapshot.held:
@@ -175,27 +176,28 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
         return OriginalDecision(
             Stage.PROBING, sentence, probe, placement=placement, waits_in_line=True, claim=snapshot.turn.claimed
         )
-    return _commit(snapshot, placement.chosen, sentence, placement, again=bool(why))
+    return _commit(snapshot, placement.chosen, sentence, placement, why)
 
 
 def _commit(
-    snapshot: WorkloadSnapshot, worker: str, sentence: str, placement: Placement | None, *, again: bool
+    snapshot: WorkloadSnapshot, worker: str, sentence: str, placement: Placement | None, why: str
 ) -> OriginalDecision:
-    """Assign it to a worker, as a new run."""
-    before = snapshot.assignment
+    """Assign it to a worker, as a new run; `why` says what happened to the previous one, if there was one."""
+    before, at = snapshot.assignment, format_time(snapshot.now)
     epoch = (before.epoch if before is not None else 0) + 1
     if epoch > MAX_EPOCH:
         return refuse_epoch(f"the epoch {MAX_EPOCH} in annotation {ASSIGNMENT} is the last one; remove it")
     new = Assignment(
         worker,
         epoch,
-        format_time(snapshot.now),
+        at,
         before.cluster if before is not None else "",
         snapshot.workers[worker].identity,
         snapshot.next_held,
         admission=snapshot.admission.id if isinstance(snapshot.admission, Admitted) else "",
+        earlier=before.left(at, why) if before is not None else (),
     )
-    told = (EventNote("Redispatched" if again else "Placed", sentence, "Warning" if again else "Normal"),)
+    told = (EventNote("Redispatched", sentence, "Warning") if why else EventNote("Placed", sentence),)
     return OriginalDecision(Stage.COMMITTING, sentence, CommitAssignment(new), told, placement=placement)
 
 
@@ -208,7 +210,7 @@ def _follow(
         sentence = f"It was admitted on {chosen}, which does not take it: {refused}."
         told = (EventNote("NotPlaced", sentence, "Warning"),)
         return OriginalDecision(stage, sentence, events=told, requeue_after=_LOOK_AGAIN)
-    return _commit(snapshot, chosen, f"It was admitted on {chosen}.", None, again=bool(why))
+    return _commit(snapshot, chosen, f"It was admitted on {chosen}.", None, why)
 
 
 def _in_line(turn: Turn, stage: Stage, lead: str) -> OriginalDecision:

@@ -25,6 +25,7 @@ from jobrelay.kube import (
     Resource,
     SystemClock,
 )
+from jobrelay.kube.clock import deadline
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.admission import AdmissionGate, GateAfterQueues, OpenGate
 from jobrelay.relay.copying.sources import CopySources
@@ -35,6 +36,8 @@ from jobrelay.relay.gate import AdmissionParts, MakeGate, QueueGate
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.line_view import LinePlace, line_places
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
+from jobrelay.relay.mirror_pods.looks import LookedAt, Looks
+from jobrelay.relay.mirror_pods.seen import Look
 from jobrelay.relay.multikueue.dispatching import Dispatching
 from jobrelay.relay.multikueue.multikueue import MultiKueue, MultiKueueGate
 from jobrelay.relay.original_controller import OriginalController
@@ -165,6 +168,7 @@ class Relay:
             answers = GateAfterQueues(self.gate.verdict, answers)
         answers.subscribe(self.dispatcher.admission_changed)
         priorities = PriorityClasses(client, clock=clock, random=random, silence=SILENCE)
+        self.looks = Looks(self.reach, clock)
         self.snapshots = SnapshotBuilder(
             self.state,
             self.registry,
@@ -174,6 +178,7 @@ class Relay:
             answers,
             self.dispatcher.pending,
             priorities.value,
+            self.looks,
         )
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
@@ -247,6 +252,16 @@ class Relay:
             yield Client(reads, clock=self._clock, timeout=READ_TIMEOUT, retries=0)
         finally:
             await reads.close()
+
+    async def look_at(self, ref: WorkloadRef) -> Look | None:
+        """A closer look at the pods of a workload's present run; None if it has no mirror. Raises KubeError, and
+        TimeoutError if its worker takes too long."""
+        found = self.originals.decision(ref)
+        mirror = found[0].mirror if found is not None else None
+        if found is None or mirror is None:
+            return None
+        async with deadline(self._clock, READ_TIMEOUT):
+            return await self.looks.take_one(LookedAt(mirror.worker, found[0].adapter, mirror.obj))
 
     def metrics_text(self) -> bytes:
         """All metrics in Prometheus' text format."""

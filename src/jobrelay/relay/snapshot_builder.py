@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -11,6 +12,8 @@ from jobrelay.kube import Object
 from jobrelay.relay.admission import AdmissionGate
 from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.fencing import NO_STOPS
+from jobrelay.relay.mirror_pods.looks import Looks
+from jobrelay.relay.mirror_pods.seen import NOTHING_SEEN, PodsSeen, pods_seen
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.placement import PlacementPolicy, Placer
@@ -23,6 +26,12 @@ from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 Policies = Callable[[str], tuple[PlacementPolicy, Mapping[str, str]]]
 """From a namespace to its placement policy and its annotations."""
 _NO_REFUSALS: Mapping[str, Refusal] = {}
+_MOST_PODS: Final = 200
+"""How many pods of one mirror are looked through."""
+
+
+def _no_pods(mirror: Mirror) -> PodsSeen:
+    return NOTHING_SEEN
 
 
 class _LazyFacts(Mapping[str, WorkerFacts]):
@@ -53,7 +62,8 @@ class _LazyFacts(Mapping[str, WorkerFacts]):
 class SnapshotBuilder:
     """Joins all that is known about one workload.
 
-    `backlog` says how many mirrors of a worker wait in its queue, `priority_of` what a PriorityClass is worth.
+    `backlog` says how many mirrors of a worker wait in its queue, `priority_of` what a PriorityClass is worth. `looks`
+    are closer looks at pods that somebody has asked for.
     """
 
     def __init__(
@@ -66,13 +76,14 @@ class SnapshotBuilder:
         gate: AdmissionGate,
         line: PendingWorkloads[WorkloadRef],
         priority_of: Callable[[str], int],
+        looks: Looks,
     ) -> None:
-        self._gate = gate
+        self._gate, self._looks = gate, looks
         self._state, self._registry, self._backlog = state, registry, backlog
         self._placer, self._policies, self._line, self._priority_of = placer, policies, line, priority_of
 
-    def snapshot(self, kind: WorkloadKind, original: Object) -> WorkloadSnapshot:
-        """Everything about one original, now."""
+    def snapshot(self, kind: WorkloadKind, original: Object, *, pods: bool = False) -> WorkloadSnapshot:
+        """Everything about one original, now; what is known of its pods only if that is asked for."""
         state, adapter, clock = self._state, kind.adapter, self._state.clock
         record, to = state.find_record(original.uid), assignment_of(original)
         policy, annotations = self._policies(original.namespace)
@@ -110,6 +121,7 @@ class SnapshotBuilder:
             self._gate.admission(adapter, original),
             self._priority_of,
             self._line.turn,
+            self._pods_of if pods else _no_pods,
         )
 
     def _mirror(self, kind: WorkloadKind, worker: str, mirror: Object) -> Mirror:
@@ -117,6 +129,13 @@ class SnapshotBuilder:
         if facts.end is not None and facts.end.at is None:
             facts = replace(facts, end=replace(facts.end, at=self._state.ended_at(worker, mirror.uid)))
         return Mirror(worker, mirror, facts, epoch_of(mirror))
+
+    def _pods_of(self, mirror: Mirror) -> PodsSeen:
+        worker = self._registry.workers.get(mirror.worker)
+        if worker is None:
+            return NOTHING_SEEN
+        pods, now = worker.pods_of(mirror.obj.uid)[:_MOST_PODS], worker.time or self._state.clock.now()
+        return pods_seen(mirror.facts, pods, self._looks.known(mirror.obj), now)
 
     def _led(self) -> datetime:
         """When this replica began to lead, as its clock shows it now."""

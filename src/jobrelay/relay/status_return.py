@@ -22,7 +22,8 @@ def finished(snapshot: WorkloadSnapshot) -> OriginalDecision:
     end, where, mirror = snapshot.workload.end, snapshot.assignment, snapshot.mirror
     assert end is not None
     result = "It is complete" if end.succeeded else f"It failed ({end.reason or 'no reason given'})"
-    sentence = f"{result}{f', on {where.cluster}' if where is not None else ''}."
+    told = snapshot.pods.headline if not end.succeeded else ""
+    sentence = f"{result}{f', on {where.cluster}' if where is not None else ''}{f': {told}' if told else ''}."
     status = None
     if mirror is not None and mirror.facts.end is not None and not mirror.facts.deleting:
         status = snapshot.adapter.merged_status(snapshot.original, mirror.obj)
@@ -37,7 +38,7 @@ def return_status(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecisio
         why = f": {found}" if (found := snapshot.obstacle(mirror)) else f", and is being released{failed}"
         sentence = f"Its mirror on {mirror.worker} is held back{why}."
         return OriginalDecision(Stage.MIRRORING, sentence)
-    stage, sentence = Stage.RUNNING, _where(snapshot, mirror)
+    stage, sentence = _stage(snapshot, mirror), _where(snapshot, mirror)
     if facts.deleting and facts.end is None:
         return OriginalDecision(stage, sentence)  # what it tells of its deletion is not about the workload
     status = snapshot.adapter.merged_status(snapshot.original, mirror.obj)
@@ -59,6 +60,15 @@ def return_status(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecisio
     return OriginalDecision(stage, sentence, WriteStatus(status), told)
 
 
+def _stage(snapshot: WorkloadSnapshot, mirror: Mirror) -> Stage:
+    """Whether it runs: what its pods do counts, and not only that it was started."""
+    facts = mirror.facts
+    if snapshot.workers[mirror.worker].unanswered:
+        return Stage.WORKER_LOST
+    waits = facts.end is None and facts.started is not None and not facts.suspended
+    return Stage.NOT_RUNNING if waits and snapshot.pods.idle else Stage.RUNNING
+
+
 def _where(snapshot: WorkloadSnapshot, mirror: Mirror) -> str:
     facts = mirror.facts
     if facts.end is not None:
@@ -72,4 +82,12 @@ def _where(snapshot: WorkloadSnapshot, mirror: Mirror) -> str:
     if facts.started is None:
         kind = snapshot.adapter.resource.kind
         return f"Its mirror on {mirror.worker} has not been started by the {kind} controller there yet."
-    return f"It has been running on {mirror.worker} since {format_time(facts.started)}."
+    since, silence = format_time(facts.started), snapshot.workers[mirror.worker].unanswered
+    if silence:
+        return f"{mirror.worker} has not answered for {silence:.0f} s; it has been running there since {since}."
+    told = snapshot.pods.headline
+    if snapshot.pods.idle:
+        return (
+            f"None of its pods runs on {mirror.worker}, where it was started at {since}{f': {told}' if told else ''}."
+        )
+    return f"It has been running on {mirror.worker} since {since}{f', with trouble: {told}' if told else ''}."

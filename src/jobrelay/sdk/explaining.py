@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jobrelay.kube import Client, Object
+from jobrelay.kube import Client, Forbidden, Object
 from jobrelay.kube.resource import EVENTS_CORE
 from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.run_history import run_history
 from jobrelay.sdk.relay_api import RelayAddress, try_query_relay
 from jobrelay.sdk.workloads import get_workload, is_delegated, workload_status
 from jobrelay.workloads import Adapter
@@ -49,9 +50,19 @@ def event_time(event: dict[str, Any]) -> str:
     return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or "")
 
 
+async def _workers(client: Client) -> list[Any]:
+    """The registered workers; none for users that may not list them."""
+    from jobrelay.operate.registry import list_workers
+
+    try:
+        return list(await list_workers(client))
+    except Forbidden:
+        return []
+
+
 async def _without_relay(client: Client, adapter: Adapter, obj: Object, problem: str) -> dict[str, Any]:
     """An explanation from the objects on the management cluster alone. Imports what only this needs."""
-    from jobrelay.operate.registry import list_workers, registered_view
+    from jobrelay.operate.registry import registered_view
     from jobrelay.relay.takeover import not_delegated
 
     to, facts = assignment_of(obj), adapter.read(obj)
@@ -68,9 +79,10 @@ async def _without_relay(client: Client, adapter: Adapter, obj: Object, problem:
         "cluster": to.cluster if to is not None else "",
         "epoch": to.epoch if to is not None else 0,
         "relayUnreachable": problem,
+        "runs": run_history(to),
         "workers": [
             {"worker": view.name, "ok": view.connected, "sentence": view.reason or "connected"}
-            for view in [registered_view(each, 0) for each in await list_workers(client)]
+            for view in [registered_view(each, 0) for each in await _workers(client)]
         ],
         "events": [
             {"time": event_time(each), "reason": each.get("reason"), "message": each.get("message")}

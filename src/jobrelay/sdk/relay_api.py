@@ -24,6 +24,7 @@ from jobrelay.kube import (
     NotFound,
     ProtocolError,
     Request,
+    ServiceUnavailable,
     StatusError,
     TransportError,
 )
@@ -83,8 +84,11 @@ async def query_relay(
         if "if" in query or body is not None:
             raise NotServed("the API has no such question")
         return await _query_api(client, path, namespace if isinstance(namespace, str) else None)
-    except NotServed:
-        return await _query_endpoint(client, at, path, query, body)
+    except NotServed as missing:
+        try:
+            return await _query_endpoint(client, at, path, query, body)
+        except Forbidden as error:
+            raise RelayUnreachable(_no_answer(at, missing, error)) from error
     except (StatusError, ProtocolError) as error:
         raise RelayUnreachable(str(error)) from error
 
@@ -121,14 +125,19 @@ async def _query_endpoint(client: Client, at: RelayAddress, path: str, query: Re
         raise RelayUnreachable(f"the relay at {url} did not answer ({error or 'timeout'})") from error
 
 
+def _no_answer(at: RelayAddress, missing: NotServed, error: Forbidden) -> str:
+    """Users need no more than the API, so that they may not read the Lease is told only where there is no API."""
+    if isinstance(missing.__cause__, ServiceUnavailable):
+        return f"the relay does not answer: {missing}\nhint: ask whoever operates it; what runs on workers goes on"
+    return f"no permission to read the relay's Lease {at.relay_namespace}/{at.lease_name}: {error}"
+
+
 async def _endpoint(client: Client, at: RelayAddress) -> str:
     where = f"{at.relay_namespace}/{at.lease_name}"
     try:
         lease = await client.get(LEASES, at.lease_name, at.relay_namespace)
     except NotFound:
         raise RelayUnreachable(f"no relay has run here: Lease {where} does not exist") from None
-    except Forbidden as error:
-        raise RelayUnreachable(f"no permission to read the relay's Lease {where}: {error}") from error
     if not lease.decode().get("spec", {}).get("holderIdentity"):
         raise RelayUnreachable(f"no relay is running: Lease {where} has no holder")
     url = lease.metadata.annotations.get(ENDPOINT)

@@ -9,7 +9,7 @@ from typing import Any
 
 from jobrelay.apimachinery.times import TimeError, parse_time
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.sdk.explaining import event_time
 from jobrelay.workloads import Adapter
 
@@ -39,11 +39,19 @@ def _of_object(adapter: Adapter, obj: Object) -> Iterator[Moment]:
     facts, to = adapter.read(obj), assignment_of(obj)
     yield from _at(obj.metadata.creation_timestamp, "created")
     if to is not None:
-        yield from _at(to.since, f"assigned to {to.cluster} (run {to.epoch})")
+        yield from _of_runs(to)
     if facts.started is not None:
         yield Moment(facts.started, "started")
     yield from _of_conditions(obj.decode().get("status"))
     yield from _at(obj.metadata.deletion_timestamp, "deletion asked for")
+
+
+def _of_runs(to: Assignment) -> Iterator[Moment]:
+    for past in to.earlier:
+        yield from _at(past.since, f"assigned to {past.cluster} (run {past.epoch})")
+        yield from _at(past.until, f"left {past.cluster} (run {past.epoch}): {past.why or 'it was placed again'}")
+    if not to.waiting:
+        yield from _at(to.since, f"assigned to {to.cluster} (run {to.epoch})")
 
 
 def _of_conditions(status: Any) -> Iterator[Moment]:

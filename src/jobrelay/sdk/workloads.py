@@ -62,4 +62,6 @@ def workload_status(facts: Workload) -> str:
         return "Suspended"
     if facts.deleting:
         return "Terminating"
-    return "Running" if facts.started is not None else "Waiting"
+    if facts.started is None:
+        return "Waiting"
+    return "NotRunning" if facts.active and facts.ready == 0 else "Running"

@@ -62,6 +62,12 @@ class Workload(msgspec.Struct, frozen=True):
     started: datetime | None = None
     active: int = 0
     """How many of its pods run or wait for a node, as its status counts them."""
+    ready: int | None = None
+    """How many of its pods are ready, as its status counts them; None if it does not."""
+    failed: int = 0
+    """How many of its pods have failed, as its status counts them."""
+    failed_indexes: str = ""
+    """The completion indexes that have failed: `1,3-5`."""
     end: WorkloadOutcome | None = None
     """None until it has ended, in whatever way."""
     deleting: bool = False

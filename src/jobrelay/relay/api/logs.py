@@ -7,22 +7,20 @@ its mirror; both watches are opened again when the worker ends them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 
 import msgspec
 
-from jobrelay.kube import BadRequest, Client, Expired, KubeError, NotFound, Object
+from jobrelay.kube import BadRequest, Expired, KubeError, NotFound, Object
 from jobrelay.kube.resource import PODS
 from jobrelay.kube.watch import EventType
 from jobrelay.relay.api.failures import bad_request, not_started
-from jobrelay.relay.api.pods import MirrorPods, container_names, has_started, index_of
+from jobrelay.relay.mirror_pods.listing import MirrorPods, container_names, has_started, index_of
 
 Write = Callable[[bytes], Awaitable[None]]
 _AT_ONCE: Final = 50
 _LONGEST_LINE: Final = 1 << 20
-_LONGEST_LAST: Final = 500
-_MOST_LAST: Final = 3
 
 
 class LogRequest(msgspec.Struct, frozen=True):
@@ -169,19 +167,6 @@ class WorkloadLog:
             except (BadRequest, NotFound) as error:
                 async with self._turn:
                     await write(f"jobrelay: no log of container {container} of pod {pod.name}: {error}\n".encode())
-
-
-async def last_lines(client: Client, containers: Iterable[tuple[Object, str]]) -> dict[tuple[str, str], str]:
-    """The last lines of some containers' logs, by pod and container; of many, those of the first ones."""
-    found = {}
-    for pod, container in list(containers)[:_MOST_LAST]:
-        try:
-            async with client.logs(pod.name, pod.namespace, container=container, tail_lines=1) as chunks:
-                text = b"".join([chunk async for chunk in chunks])[-_LONGEST_LAST:]
-        except KubeError:
-            continue
-        found[pod.name, container] = text.decode(errors="replace").strip()
-    return found
 
 
 async def whole_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

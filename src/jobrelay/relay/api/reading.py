@@ -14,22 +14,18 @@ from typing import Any
 import msgspec
 
 from jobrelay.kube import Client, ConnectError, KubeError
-from jobrelay.kube.clock import deadline
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.callers import Caller
-from jobrelay.relay.api.events import events_of
 from jobrelay.relay.api.failures import ApiFailure, not_found, not_started
-from jobrelay.relay.api.logs import last_lines
 from jobrelay.relay.api.names import API_VERSION, GROUP
-from jobrelay.relay.api.pods import MirrorPods
 from jobrelay.relay.api.reviews import Attributes, Reviews
-from jobrelay.relay.api.troubles import crashed, phases, troubles
-from jobrelay.relay.api.workloads import Found, find, run_history, short_names, workload_object
+from jobrelay.relay.api.workloads import Found, find, short_names, workload_object
 from jobrelay.relay.assignment import assignment_of
-from jobrelay.relay.explain import WorkloadView
+from jobrelay.relay.mirror_pods.events import events_of
+from jobrelay.relay.mirror_pods.listing import MirrorPods
 from jobrelay.relay.original_decision import Stage
-from jobrelay.relay.overview import delegated, worker_views
-from jobrelay.relay.relay import READ_TIMEOUT, Relay
+from jobrelay.relay.overview import delegated, on_worker_of, worker_views
+from jobrelay.relay.relay import Relay
 from jobrelay.relay.worker_view import WorkerView
 from jobrelay.relay.workload_kind import WorkloadKind
 
@@ -93,27 +89,14 @@ class Reading:
     async def workload(self, namespace: str, name: str) -> dict[str, Any]:
         """One workload with the verdicts on all workers, its runs, and what is true on its worker."""
         found = await self.find(namespace, name)
+        on_worker = await on_worker_of(self._relay, found.ref)
         view = self._relay.explain(found.ref)
         if view is None:
             raise not_found(f"there is no {found.described}")
         short = short_names(self._relay.state.kinds)[found.kind.name]
         made = workload_object(short, found.original, view)
-        made["status"] |= {"runs": run_history(assignment_of(found.original)), **await self._on_worker(found, view)}
+        made["status"] |= on_worker
         return made
-
-    async def _on_worker(self, found: Found, view: WorkloadView) -> dict[str, Any]:
-        if not view.mirror:
-            return {}
-        try:
-            async with deadline(self._relay.state.clock, READ_TIMEOUT), self.pods(found) as pods:
-                listed = await pods.list()
-                events = await events_of(pods.client, [pods.mirror, *listed], view.cluster)
-                lines = await last_lines(pods.client, crashed(listed))
-            return {"pods": phases(listed), "troubles": troubles(listed, events, lines)}
-        except TimeoutError:
-            return {"podsUnknown": f"worker {view.cluster} did not answer within {READ_TIMEOUT:g} s"}
-        except (KubeError, ApiFailure) as error:
-            return {"podsUnknown": str(error)}
 
     async def events(self, namespace: str, name: str) -> list[dict[str, Any]]:
         """The events about a workload: on the management cluster, and on its worker if that answers."""

@@ -19,7 +19,6 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.failures import not_found
 from jobrelay.relay.api.names import API_VERSION
-from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.explain import WorkloadView
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 
@@ -87,20 +86,6 @@ def workload_object(short: str, original: Object, view: WorkloadView) -> dict[st
     }
 
 
-def run_history(to: Assignment | None) -> list[dict[str, Any]]:
-    """The runs that an assignment tells of, the latest first: the present one, the one before, and those that may still
-    exist somewhere."""
-    if to is None:
-        return []
-    runs: list[dict[str, Any]] = [{"cluster": to.cluster, "run": to.epoch, "since": to.since, "present": True}]
-    held = {run.epoch: run.cluster for run in to.held}
-    if to.previous and to.epoch - 1 not in held:
-        runs.append({"cluster": to.previous, "run": to.epoch - 1})
-    for epoch, cluster in sorted(held.items(), reverse=True):
-        runs.append({"cluster": cluster, "run": epoch, "mayExist": True})
-    return runs
-
-
 def workload_list(items: Sequence[Mapping[str, Any]], unseen: Sequence[str]) -> dict[str, Any]:
     """A list; `unseen` are kinds that have workloads there which the caller may not list."""
     more = {"unseen": list(unseen)} if unseen else {}
@@ -131,7 +116,8 @@ def workload_table(items: Sequence[Mapping[str, Any]], now: datetime) -> dict[st
 
 def _cells(item: Mapping[str, Any], now: datetime) -> list[Any]:
     metadata, status = item["metadata"], item["status"]
-    why = "" if status["stage"] in ("Running", "Finished") else status["sentence"]
+    quiet = status["stage"] in ("Running", "Finished") and not status.get("troubles")
+    why = "" if quiet else status["sentence"]
     age = since(metadata["creationTimestamp"], now)
     return [metadata["name"], status.get("cluster", ""), status.get("epoch", 0), status["stage"], age, why]
 

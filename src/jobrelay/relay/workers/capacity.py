@@ -16,7 +16,7 @@ from jobrelay.kube import Cache, Client, Clock, Forbidden, MethodNotAllowed, Not
 from jobrelay.kube.clock import Timer, sleep
 from jobrelay.kube.object_budget import BudgetExceeded, ObjectBudget
 from jobrelay.kube.resource import NODES, PODS
-from jobrelay.relay.placement.capacity import CapacityTracker
+from jobrelay.relay.placement.capacity import POD_OWNER, CapacityTracker
 from jobrelay.relay.workers.reasons import describe
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.timing import Timing
@@ -52,6 +52,7 @@ class CapacityFeed:
         self._timer: Timer | None = None
         self.nodes = self._cache(client, NODES, node_for_capacity)
         self.pods = self._cache(client, PODS, partial(pod_for_capacity, pod_owner=pod_owner), _RUNNING)
+        self.pods.add_index(POD_OWNER, lambda pod: filter(None, (pod.metadata.labels.get(POD_OWNER),)))
         self.nodes.subscribe(partial(self._apply, tracker.node))
         self.pods.subscribe(partial(self._apply, tracker.pod))
 
@@ -74,6 +75,10 @@ class CapacityFeed:
     @property
     def caches(self) -> tuple[Cache, Cache]:
         return self.nodes, self.pods
+
+    def pods_of(self, owner: str) -> tuple[Object, ...]:
+        """The pods of a mirror (by uid) that have not ended, as far as they are known."""
+        return self.pods.by_index(POD_OWNER, owner)
 
     @property
     def unknown(self) -> str:

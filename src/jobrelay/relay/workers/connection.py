@@ -208,6 +208,16 @@ class WorkerConnection:
             return None
         return last.since
 
+    def pods_of(self, mirror: str) -> tuple[Object, ...]:
+        """The pods of a mirror (by uid) that have not ended, as far as they are known."""
+        return self._feed.pods_of(mirror)
+
+    @property
+    def time(self) -> datetime | None:
+        """The time by its clock, as far as that is known."""
+        reading = self._transport.worker_clock.reading
+        return reading.earliest if reading is not None else None
+
     def has_namespace(self, name: str) -> bool:
         """Whether a namespace is known to exist there."""
         return name in self._namespaces

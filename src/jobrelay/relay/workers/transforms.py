@@ -7,18 +7,20 @@ computed from are kept, under their names in the API.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import Metadata, Object, ProtocolError
+from jobrelay.relay.mirror_pods.listing import INDEX, index_of
 from jobrelay.relay.placement.capacity import POD_OWNER
 
 _Parts = dict[str, msgspec.Raw]
 _parts = msgspec.json.Decoder(_Parts)
 _kind = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
+_LONGEST_MESSAGE: Final = 300
 
 
 def strip_managed_fields(obj: Object) -> Object:
@@ -68,9 +70,34 @@ class _Condition(msgspec.Struct, omit_defaults=True):
     message: str = ""
 
 
-class _PodStatus(msgspec.Struct, omit_defaults=True):
+class _Waiting(msgspec.Struct, omit_defaults=True):
+    reason: str = ""
+    message: str = ""
+
+
+class _Terminated(msgspec.Struct, rename="camel", omit_defaults=True):
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class _ContainerState(msgspec.Struct, omit_defaults=True):
+    waiting: _Waiting | None = None
+    terminated: _Terminated | None = None
+
+
+class _ContainerStatus(msgspec.Struct, rename="camel", omit_defaults=True):
+    name: str = ""
+    restart_count: int = 0
+    state: _ContainerState | None = None
+    last_state: _ContainerState | None = None
+
+
+class _PodStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     phase: str = ""
     conditions: list[_Condition] | None = None
+    container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
 
 
 class _Pod(msgspec.Struct):
@@ -95,12 +122,33 @@ class _Node(msgspec.Struct):
 
 
 def pod_for_capacity(obj: Object, pod_owner: Callable[[Object], str]) -> Object:
-    """A pod's requests, node, phase, why it is not scheduled, and its owner."""
+    """A pod's requests, node, phase, why it is not scheduled or its containers do not run, and its owner."""
     pod = obj.decode(_Pod)
     unscheduled = [one for one in pod.status.conditions or () if one.type == "PodScheduled" and one.status != "True"]
     pod.status.conditions = unscheduled or None
-    labels = {POD_OWNER: uid} if (uid := pod_owner(obj)) else {}
+    owner = pod_owner(obj)
+    pod.status.container_statuses = _troubled(pod.status.container_statuses) if owner else None
+    pod.status.init_container_statuses = _troubled(pod.status.init_container_statuses) if owner else None
+    labels = {POD_OWNER: owner} if owner else {}
+    if owner and (index := index_of(obj)):
+        labels[INDEX] = index
     return Object(_reduced(obj.metadata, labels), _encoder.encode(pod))
+
+
+def _troubled(statuses: list[_ContainerStatus] | None) -> list[_ContainerStatus] | None:
+    """The containers that do not run, or did not before; of most pods there are none."""
+    found = [each for each in statuses or () if any(map(_is_trouble, (each.state, each.last_state)))]
+    for state in (state for each in found for state in (each.state, each.last_state) if state is not None):
+        for told in (state.waiting, state.terminated):
+            if told is not None:
+                told.message = told.message[-_LONGEST_MESSAGE:]
+    return found or None
+
+
+def _is_trouble(state: _ContainerState | None) -> bool:
+    if state is None:
+        return False
+    return bool(state.waiting and state.waiting.reason) or bool(state.terminated and state.terminated.exit_code)
 
 
 def node_for_capacity(obj: Object) -> Object:

@@ -31,6 +31,9 @@ class SummaryStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     start_time: datetime | None = None
     completion_time: datetime | None = None
     active: int = 0
+    ready: int | None = None
+    failed: int = 0
+    failed_indexes: str | None = None
 
 
 class JobSummary(msgspec.Struct, frozen=True, gc=False):

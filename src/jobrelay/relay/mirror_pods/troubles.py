@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from jobrelay.kube import Object
-from jobrelay.relay.api.pods import index_of
+from jobrelay.relay.mirror_pods.listing import index_of
 
 _MOST: Final = 10
 _QUIET: Final = ("", "ContainerCreating", "PodInitializing")
@@ -34,9 +34,17 @@ def troubles(
     `lines` are the last lines of logs, by pod and container.
     """
     told = {each["object"]: each for each in events if each["type"] == "Warning" and each["reason"] in _TELLING}
-    found = list(_about_pods(pods, told, lines)) + list(_about_others(told))
+    newest = max((pod.metadata.creation_timestamp or "" for pod in pods), default="")
+    found = list(_about_pods(sorted(pods, key=_has_failed), told, lines)) + list(_about_others(told, newest))
     more = [f"{len(found) - _MOST} more like these"] if len(found) > _MOST else []
     return found[:_MOST] + more
+
+
+def runs(pod: Object) -> bool:
+    """Whether a pod runs: it has started, and none of its containers crashes again and again or cannot start."""
+    status = pod.decode().get("status") or {}
+    waiting = [((each.get("state") or {}).get("waiting") or {}).get("reason", "") for each in _statuses(status)]
+    return status.get("phase") == "Running" and all(reason in _QUIET for reason in waiting)
 
 
 def crashed(pods: Iterable[Object]) -> list[tuple[Object, str]]:
@@ -71,10 +79,15 @@ def _about_pods(
         yield from (f"pod {_named(pod)}: {each}" for each in sentences)
 
 
-def _about_others(told: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Such as a quota that lets a Job create no pods."""
+def _has_failed(pod: Object) -> bool:
+    """Pods that have ended are told of after those that have not."""
+    return (pod.decode().get("status") or {}).get("phase") == "Failed"
+
+
+def _about_others(told: Mapping[str, Mapping[str, Any]], newest: str) -> Iterator[str]:
+    """Such as a quota that lets a Job create no pods, unless a pod was created since: `newest` is when."""
     for name, event in told.items():
-        if not name.startswith("Pod/"):
+        if not name.startswith("Pod/") and event.get("time", "") >= newest:
             yield f"{name}: {event['reason']}: {event['message']}"
 
 

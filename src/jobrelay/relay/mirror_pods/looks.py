@@ -1,0 +1,99 @@
+"""Looks at the pods of mirrors that seem to have a problem, for whoever asks about them.
+
+A look costs a list of the mirror's own pods, their events and up to three last lines of logs. So it is taken only when
+somebody asks, of a bounded number of mirrors for each question, within a time limit, and is used for a few seconds by
+all who ask. One at a mirror that has ended holds as long as the mirror does not change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Final, NamedTuple
+
+from jobrelay.kube import Client, Clock, KubeError, Object
+from jobrelay.kube.clock import deadline
+from jobrelay.relay.mirror_pods.events import events_of
+from jobrelay.relay.mirror_pods.last_lines import last_lines
+from jobrelay.relay.mirror_pods.listing import MirrorPods
+from jobrelay.relay.mirror_pods.seen import Look
+from jobrelay.relay.mirror_pods.troubles import crashed, phases, troubles
+from jobrelay.workloads import Adapter
+
+MOST: Final = 20
+"""How many mirrors are looked at for one question."""
+_WITHIN: Final = 2.0
+_AT_ONCE: Final = 4
+_FRESH: Final = 10.0
+_MOST_KNOWN: Final = 4096
+
+
+class LookedAt(NamedTuple):
+    """A mirror on a worker."""
+
+    worker: str
+    adapter: Adapter
+    mirror: Object
+
+
+class _Known(NamedTuple):
+    look: Look
+    version: str
+    at: float
+    ended: bool
+
+
+class Looks:
+    """The looks that were taken; `reach` connects to a worker, or raises KubeError."""
+
+    def __init__(self, reach: Callable[[str], AbstractAsyncContextManager[Client]], clock: Clock) -> None:
+        self._reach, self._clock = reach, clock
+        self._known: dict[str, _Known] = {}
+
+    def known(self, mirror: Object) -> Look | None:
+        """A look at this mirror that still holds."""
+        found = self._known.get(mirror.uid)
+        if found is None:
+            return None
+        same = found.ended and found.version == mirror.resource_version
+        return found.look if same or self._clock.monotonic() - found.at < _FRESH else None
+
+    async def take(self, wanted: Iterable[LookedAt]) -> None:
+        """Look at these mirrors, as far as their workers answer in time."""
+        by_worker: dict[str, list[LookedAt]] = defaultdict(list)
+        for each in wanted:
+            by_worker[each.worker].append(each)
+        await asyncio.gather(*(self._on_worker(worker, mirrors) for worker, mirrors in by_worker.items()))
+
+    async def take_one(self, wanted: LookedAt) -> Look:
+        """Look at one mirror, however recent the last look is; raises KubeError."""
+        async with self._reach(wanted.worker) as client:
+            return await self._look(client, wanted)
+
+    async def _on_worker(self, worker: str, mirrors: Sequence[LookedAt]) -> None:
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def look(client: Client, wanted: LookedAt) -> None:
+            async with slots:
+                await self._look(client, wanted)
+
+        try:
+            async with deadline(self._clock, _WITHIN), self._reach(worker) as client:
+                await asyncio.gather(*(look(client, each) for each in mirrors))
+        except (TimeoutError, KubeError):
+            return  # what is known without it is told
+
+    async def _look(self, client: Client, wanted: LookedAt) -> Look:
+        mirror, pods = wanted.mirror, MirrorPods(client, wanted.adapter, wanted.mirror)
+        listed = await pods.list()
+        events = await events_of(client, [mirror, *listed], wanted.worker)
+        lines = await last_lines(client, crashed(listed))
+        look = Look(phases(listed), tuple(troubles(listed, events, lines)))
+        ended = wanted.adapter.read(mirror).end is not None
+        self._known.pop(mirror.uid, None)
+        self._known[mirror.uid] = _Known(look, mirror.resource_version, self._clock.monotonic(), ended)
+        if len(self._known) > _MOST_KNOWN:
+            del self._known[next(iter(self._known))]  # the oldest
+        return look

@@ -1,0 +1,105 @@
+"""What is known of a mirror's pods at one moment: whether any of them runs, and what is wrong with them.
+
+Of pods that have not ended a watch tells all but their events. The rest is in a `Look`, which is taken on demand:
+`PodsSeen.unclear` says for which mirrors it is worth a few requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from jobrelay.apimachinery.times import TimeError, parse_time
+from jobrelay.kube import Object
+from jobrelay.relay.mirror_pods.troubles import crashed, runs, troubles
+from jobrelay.workloads import Workload
+
+PATIENCE: Final = 5.0
+"""For how many seconds pods may take to start before it is looked why they do not."""
+
+
+class Look(msgspec.Struct, frozen=True):
+    """What a closer look at the pods of a mirror has shown."""
+
+    phases: Mapping[str, int]
+    troubles: tuple[str, ...]
+
+
+class PodsSeen(msgspec.Struct, frozen=True):
+    """The pods of one mirror."""
+
+    idle: bool = False
+    """Whether none of them runs, as far as is known."""
+    troubles: tuple[str, ...] = ()
+    unclear: bool = False
+    """Whether a closer look may tell more."""
+
+    @property
+    def headline(self) -> str:
+        """The first trouble, and how many more there are; empty if there is none."""
+        more = f" (and {len(self.troubles) - 1} more)" if len(self.troubles) > 1 else ""
+        return f"{self.troubles[0]}{more}" if self.troubles else ""
+
+
+NOTHING_SEEN: Final = PodsSeen()
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    phase: str = ""
+    conditions: tuple[Any, ...] = ()
+    container_statuses: tuple[Any, ...] = ()
+    init_container_statuses: tuple[Any, ...] = ()
+
+
+class _Pod(msgspec.Struct, frozen=True, gc=False):
+    status: _Status = _Status()
+
+
+def pods_seen(facts: Workload, pods: Sequence[Object], look: Look | None, now: datetime) -> PodsSeen:
+    """`facts` are those of the mirror, `pods` those of its pods that have not ended, `look` a recent one, and `now` is
+    the time on its worker.
+
+    Where no pods are seen, because they may not be read or are not there yet, the mirror's own count of ready pods
+    decides; where its kind has none, it is believed to run.
+    """
+    doubtful = [pod for pod in pods if not _is_well(pod)]
+    idle = len(doubtful) == len(pods) and not any(map(runs, doubtful)) if pods else facts.ready == 0
+    told = look.troubles if look is not None else tuple(troubles(doubtful, ()))
+    indexes = (f"failed indexes: {facts.failed_indexes}",) if facts.failed_indexes else ()
+    unclear = look is None and _is_unclear(facts, doubtful, now, idle=idle)
+    return PodsSeen(idle, (*told, *indexes), unclear)
+
+
+def _is_well(pod: Object) -> bool:
+    """Whether nothing is to be told of a pod; it is kept without the statuses of containers that are well."""
+    status = pod.decode(_Pod).status
+    return status.phase == "Running" and not (
+        status.conditions or status.container_statuses or status.init_container_statuses
+    )
+
+
+def _is_unclear(facts: Workload, doubtful: Sequence[Object], now: datetime, *, idle: bool) -> bool:
+    """Whether something seems to be wrong that only events, failed pods or logs can tell."""
+    if facts.started is None or facts.suspended or facts.deleting:
+        return False
+    if facts.end is not None:
+        return not facts.end.succeeded
+    if facts.failed or crashed(doubtful):
+        return True
+    if (now - facts.started).total_seconds() < PATIENCE:
+        return False
+    return any(_is_stuck(pod, now) for pod in doubtful) if doubtful else idle
+
+
+def _is_stuck(pod: Object, now: datetime) -> bool:
+    """Whether a pod should run by now, and its status does not say why it does not."""
+    if runs(pod) or troubles([pod], ()):
+        return False
+    try:
+        created = parse_time(pod.metadata.creation_timestamp or "")
+    except TimeError:
+        return True
+    return (now - created).total_seconds() >= PATIENCE
