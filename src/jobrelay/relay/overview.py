@@ -53,6 +53,8 @@ class WorkerView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     remarks: tuple[str, ...] = ()
     unfit: dict[str, str] = {}
     """Kinds in use that it cannot run, and why."""
+    heard: str = ""
+    """When it last sent anything, by the relay's clock; empty if it never has."""
 
 
 def worker_views(relay: Relay) -> list[WorkerView]:
@@ -81,6 +83,7 @@ def _worker(relay: Relay, facts: WorkerFacts) -> WorkerView:
         worker.is_self,
         (*worker.spec.remarks, *_left_alone(relay, worker)),
         dict(facts.unfit),
+        format_time(heard) if (heard := worker.heard) is not None else "",
     )
 
 
