@@ -89,7 +89,7 @@ class Backend:
     async def workload(self, namespace: str, name: str) -> WorkloadDetails:
         """One workload by its name in the API (`job:train`)."""
         path = ApiPath("workloads", namespace, name)
-        found, events, (adapter, original) = await _together(
+        found, events, (adapter, original) = await together(
             api_read(self._client, path),
             api_read(self._client, path._replace(part="events")),
             self._original(namespace, name),
@@ -149,7 +149,7 @@ class Backend:
         return Queues([cluster_queue_view(each, local, workloads) for each in cluster])
 
 
-async def _together(*reads: Any) -> list[Any]:
+async def together(*reads: Any) -> list[Any]:
     """What several reads give; if one fails, the others are ended."""
     tasks = [asyncio.ensure_future(each) for each in reads]
     try:

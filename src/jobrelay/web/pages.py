@@ -14,7 +14,7 @@ from jobrelay.operate.errors import OperateError
 from jobrelay.operate.relay_client import NotServed, NotStarted
 from jobrelay.relay.workload_status import RUNNING, STATUSES, WAITING
 from jobrelay.web.access import Access
-from jobrelay.web.backend import Backend
+from jobrelay.web.backend import Backend, together
 from jobrelay.web.charts import line_chart, rates_of, samples_of
 from jobrelay.web.listing import heads_of, pages_of, parse_list
 from jobrelay.web.rendering import clock_text, percent, render
@@ -62,9 +62,10 @@ class Pages:
 
     async def _page(self, backend: Backend, template: str, here: str, namespace: str, **values: Any) -> web.Response:
         now = self._clock.now()
+        has_queues, namespaces = await together(backend.has_queues(), backend.namespaces())
         text = render(
-            template, **self._frame(here, namespace), has_queues=await backend.has_queues(),
-            namespaces=await backend.namespaces(), now=now, time=clock_text(now), **values,
+            template, **self._frame(here, namespace), has_queues=has_queues, namespaces=namespaces, now=now,
+            time=clock_text(now), **values,
         )  # fmt: skip
         return web.Response(text=text, content_type="text/html")
 
@@ -103,8 +104,7 @@ class Pages:
     async def _workloads(self, request: web.Request, backend: Backend) -> web.Response:
         asked = parse_list(request.query)
         namespace = await backend.scope(asked.namespace)
-        found = await backend.page(namespace, asked.api_query())
-        activity = await backend.activity(namespace)
+        found, activity = await together(backend.page(namespace, asked.api_query()), backend.activity(namespace))
         return await self._page(
             backend, "workloads.html", "workloads", asked.namespace, shown=namespace, asked=asked, found=found,
             pages=pages_of(asked.page, found["total"]), heads=heads_of(asked), filtered=asked.filtered,

@@ -18,7 +18,7 @@ import msgspec
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Clock
 from jobrelay.kube.clock import deadline, sleep
-from jobrelay.relay.api.index import WorkloadIndex, WorkloadRow
+from jobrelay.relay.api.index import Scope, WorkloadIndex, WorkloadRow
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.signal import Changes
 from jobrelay.relay.workload_status import COMPLETE, ENDED, FAILED, RUNNING, WAITING
@@ -29,9 +29,6 @@ _LOOK_SECONDS: Final = 1.0
 _PAUSE: Final = 2.0
 _WATCH_SECONDS: Final = 300.0
 _SHOWN: Final = (WAITING, RUNNING, COMPLETE, FAILED)
-
-Scope = tuple[str, str]
-"""A namespace and the name of a kind."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -114,7 +111,7 @@ class Activity:
 
     def _sample(self, index: WorkloadIndex) -> Sample:
         ended, self._ended = self._ended, Counter()
-        found = index.by_scope()
+        found = index.statuses()
         scopes = {*found, *(scope for scope, _ in ended)}
         none: Counter[str] = Counter()
         counts = {

@@ -11,18 +11,23 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
+from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.relay.workload_status import ENDED, WAITING, workload_status
 
 _BATCH: Final = 200
+_CREATED: Final = attrgetter("created")
 
+Scope = tuple[str, str]
+"""A namespace and the name of a kind."""
 Tell = Callable[["WorkloadRow | None", "WorkloadRow | None"], None]
 """Is told of each change of a row: what it was and what it is."""
 
@@ -77,12 +82,39 @@ def row_of(kind: WorkloadKind, original: Object) -> WorkloadRow | None:
     )
 
 
+class _Scope:
+    """The rows of one kind in one namespace, counted as they come and go."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Key, WorkloadRow] = {}
+        self.waiting: dict[Key, WorkloadRow] = {}
+        self.statuses: Counter[str] = Counter()
+        self.live: Counter[str] = Counter()
+
+    def replace(self, key: Key, row: WorkloadRow | None) -> WorkloadRow | None:
+        """Put a row, or none, in the place of what was there; returns that."""
+        before = self.rows.pop(key, None)
+        self.waiting.pop(key, None)
+        self._count(before, -1)
+        self._count(row, 1)
+        if row is not None:
+            self.rows[key] = row
+            if row.status == WAITING:
+                self.waiting[key] = row
+        return before
+
+    def _count(self, row: WorkloadRow | None, number: int) -> None:
+        if row is not None:
+            self.statuses[row.status] += number
+            self.live[row.cluster] += number * row.live
+
+
 class WorkloadIndex:
     """The rows of all originals of some kinds, once `fill` has returned; `tell` is told of each change after that."""
 
     def __init__(self, kinds: Mapping[str, WorkloadKind], tell: Tell) -> None:
         self._kinds, self._tell = kinds, tell
-        self._rows: dict[WorkloadRef, WorkloadRow] = {}
+        self._scopes: dict[Scope, _Scope] = {}
         self._filled = asyncio.Event()
         self._subscribed = False
         self._unsubscribe = [kind.originals.subscribe(partial(self._changed, kind)) for kind in kinds.values()]
@@ -111,41 +143,45 @@ class WorkloadIndex:
         if new is not None:
             self._put(kind, new)
         elif old is not None:
-            self._replace(WorkloadRef(kind.name, old.key), None)
+            self._replace(kind, old.key, None)
 
     def _put(self, kind: WorkloadKind, original: Object | None) -> None:
         if original is not None:
-            self._replace(WorkloadRef(kind.name, original.key), row_of(kind, original))
+            self._replace(kind, original.key, row_of(kind, original))
 
-    def _replace(self, ref: WorkloadRef, row: WorkloadRow | None) -> None:
-        before = self._rows.pop(ref, None)
-        if row is not None:
-            self._rows[ref] = row
+    def _replace(self, kind: WorkloadKind, key: Key, row: WorkloadRow | None) -> None:
+        where = key.namespace, kind.name
+        scope = self._scopes.get(where)
+        if scope is None:
+            if row is None:
+                return
+            scope = self._scopes[where] = _Scope()
+        before = scope.replace(key, row)
+        if not scope.rows:
+            del self._scopes[where]
         if self._filled.is_set() and row != before:
             self._tell(before, row)
 
-    def rows(self, namespace: str, kinds: frozenset[str]) -> Iterator[WorkloadRow]:
+    def _seen(self, namespace: str, kinds: frozenset[str]) -> Iterator[_Scope]:
+        for (where, kind), scope in self._scopes.items():
+            if namespace in ("", where) and kind in kinds:
+                yield scope
+
+    def rows(self, namespace: str, kinds: frozenset[str]) -> list[WorkloadRow]:
         """Those of a namespace, or of all, and of these kinds."""
-        for row in self._rows.values():
-            if namespace in ("", row.ref.key.namespace) and row.ref.kind in kinds:
-                yield row
+        return [row for scope in self._seen(namespace, kinds) for row in scope.rows.values()]
 
     def count(self, namespace: str, kinds: frozenset[str]) -> Count:
         """The same, counted."""
         statuses: Counter[str] = Counter()
         live: Counter[str] = Counter()
-        oldest: WorkloadRow | None = None
-        for row in self.rows(namespace, kinds):
-            statuses[row.status] += 1
-            if row.live:
-                live[row.cluster] += 1
-            if row.status == WAITING and (oldest is None or row.created < oldest.created):
-                oldest = row
-        return Count(statuses, live, oldest)
+        waiting: list[WorkloadRow] = []
+        for scope in self._seen(namespace, kinds):
+            statuses += scope.statuses
+            live += scope.live
+            waiting += scope.waiting.values()
+        return Count(statuses, live, min(waiting, key=_CREATED, default=None))
 
-    def by_scope(self) -> dict[tuple[str, str], Counter[str]]:
+    def statuses(self) -> dict[Scope, Counter[str]]:
         """How many workloads have each status, by namespace and kind."""
-        found: dict[tuple[str, str], Counter[str]] = {}
-        for ref, row in self._rows.items():
-            found.setdefault((ref.key.namespace, ref.kind), Counter())[row.status] += 1
-        return found
+        return {where: scope.statuses for where, scope in self._scopes.items()}

@@ -16,11 +16,13 @@ from jobrelay.relay.workload_status import STATUSES
 MOST: Final = 500
 _DEFAULT_SIZE: Final = 50
 _LONGEST: Final = 200
+_STATUS: Final = attrgetter("status")
+_TEXT: Final = attrgetter("text")
 _SORTS: Final[dict[str, Callable[[WorkloadRow], Any]]] = {
     "name": lambda row: row.ref.key.name,
     "namespace": lambda row: row.ref.key.namespace,
     "kind": lambda row: row.ref.kind,
-    "status": attrgetter("status"),
+    "status": _STATUS,
     "worker": attrgetter("cluster"),
     "run": attrgetter("run"),
     "created": attrgetter("created"),
@@ -70,19 +72,25 @@ def _number(query: Mapping[str, str], name: str, default: int, most: int) -> int
 
 def choose_page(rows: Iterable[WorkloadRow], asked: PageRequest) -> Page:
     """The rows of one page. A page beyond the last one is empty."""
-    words = asked.search.lower().split()
-    matching = [row for row in rows if _matches(row, asked) and all(word in row.text for word in words)]
-    statuses = Counter(row.status for row in matching)
+    matching = list(_matching(rows, asked))
+    statuses = Counter(map(_STATUS, matching))
     if asked.status:
         matching = [row for row in matching if row.status == asked.status]
-    matching.sort(key=lambda row: row.ref)
+    matching.sort(key=_TEXT)
     matching.sort(key=_SORTS[asked.sort.removeprefix("-")], reverse=asked.sort.startswith("-"))
     first = (asked.page - 1) * asked.size
     return Page(matching[first : first + asked.size], len(matching), statuses)
 
 
-def _matches(row: WorkloadRow, asked: PageRequest) -> bool:
-    return (not asked.worker or row.cluster == asked.worker) and (not asked.kind or _is_kind(row.ref.kind, asked.kind))
+def _matching(rows: Iterable[WorkloadRow], asked: PageRequest) -> Iterable[WorkloadRow]:
+    """Those that match all but the status; a filter that is not there costs nothing, since there may be many rows."""
+    if asked.worker:
+        rows = [row for row in rows if row.cluster == asked.worker]
+    if asked.kind:
+        rows = [row for row in rows if _is_kind(row.ref.kind, asked.kind)]
+    for word in asked.search.lower().split():
+        rows = [row for row in rows if word in row.text]
+    return rows
 
 
 def _is_kind(name: str, asked: str) -> bool:
