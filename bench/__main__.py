@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench import commands, completions, kinds, others, placement, queueing, relay, scenarios, webhooks
+from bench import commands, completions, dashboard, kinds, others, placement, queueing, relay, scenarios, webhooks
 from bench.report import Figure, as_json, table
 
 SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
@@ -30,6 +30,7 @@ SCENARIOS: Final[dict[str, Callable[[pathlib.Path], list[Figure]]]] = {
     "relay-live": relay.live,
     "relay-many": relay.many,
     "relay-hung": relay.hung,
+    "dashboard": dashboard.pages,
 }
 
 

@@ -177,4 +177,4 @@ def test_users_see_their_workloads_and_only_operators_the_workers() -> None:
     assert user["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
     assert all("workers" not in rule["resources"] for rule in user["rules"])
     assert any("workers" in rule["resources"] for rule in roles["jobrelay-operator"]["rules"])
-    assert {verb for rule in user["rules"] for verb in rule["verbs"]} == {"get", "list"}
+    assert {verb for rule in user["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}

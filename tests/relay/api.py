@@ -1,4 +1,4 @@
-"""A fleet whose relay serves its API, and people who use it with nothing but a token of their own."""
+"""A fleet whose relay serves its API and the dashboard, and people who use it with nothing but a token of their own."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from jobrelay.relay.api.registration import Registration
 from jobrelay.relay.api.serving import ApiServing
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.workers.tokens import request_token
+from jobrelay.web.serving import BASE as BELOW
+from jobrelay.web.serving import relay_dashboard
 from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, job
 
 
@@ -105,8 +107,9 @@ async def serving_fleet(make: MakeFleet, **options: Any) -> AsyncIterator[ApiFle
         def ready() -> Relay | None:
             return it.relay
 
+        pages = BELOW, relay_dashboard(find_connection(it.management.kubeconfig), SystemClock())
         async with ApiServing(
-            Client(it.home), ready, ("127.0.0.1", 0), namespace=NAMESPACE, host="localhost"
+            Client(it.home), ready, ("127.0.0.1", 0), namespace=NAMESPACE, host="localhost", pages=pages
         ) as serving:
             for body in user_roles("jobrelay"):
                 await it.client.apply(CLUSTERROLES, body, field_manager="tests", force=True)

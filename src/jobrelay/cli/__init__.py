@@ -35,6 +35,7 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
         "rerun": ("jobrelay.cli.rerun:rerun", "Create a workload again from one that has ended."),
         "describe": ("jobrelay.cli.describe:describe", "Show what became of a delegated workload, with durations."),
         "events": ("jobrelay.cli.events:events", "List the events of delegated workloads."),
+        "dashboard": ("jobrelay.cli.dashboard:dashboard", "Show workloads, workers and logs in the browser."),
         "queue": ("jobrelay.cli.queue:queue", "List, hold and resume queues."),
         "worker": ("jobrelay.cli.worker:worker", "Register, join, check, cordon and drain workers."),
         "relay": ("jobrelay.cli.relay:relay", "Run the relay."),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -27,7 +27,10 @@ from jobrelay.kube import (
 from jobrelay.relay.api.failures import NOT_STARTED
 from jobrelay.relay.api.names import API_SERVICE, GROUP, VERSION
 
-__all__ = ["NotServed", "NotStarted", "api_explanation", "api_log", "api_workers", "api_workloads"]
+__all__ = [
+    "ApiPath", "NotServed", "NotStarted", "api_explanation", "api_log", "api_read", "api_stream", "api_workers",
+    "api_workloads",
+]  # fmt: skip
 
 _WORKLOADS: Final = Resource(GROUP, VERSION, "workloads", "Workload")
 _WORKERS: Final = Resource(GROUP, VERSION, "workers", "Worker", namespaced=False)
@@ -78,9 +81,36 @@ async def api_log(
         yield chunks
 
 
-async def _read(client: Client, path: str) -> Any:
+class ApiPath(NamedTuple):
+    """What is read: a resource of a namespace, or of all, or one object of it, or a part of that."""
+
+    plural: str
+    namespace: str = ""
+    name: str | None = None
+    part: str | None = None
+
+    def __str__(self) -> str:
+        """The path; raises ValueError for a name that cannot be part of one."""
+        return Resource(GROUP, VERSION, self.plural, "").path(self.namespace or None, self.name, self.part)
+
+
+async def api_read(client: Client, path: ApiPath, query: Mapping[str, Any] | None = None) -> Any:
+    """What the API has at a path; raises NotServed and other KubeErrors."""
+    return await _read(client, str(path), query)
+
+
+@asynccontextmanager
+async def api_stream(
+    client: Client, path: ApiPath, query: Mapping[str, Any] | None = None
+) -> AsyncIterator[AsyncIterator[bytes]]:
+    """The same in pieces, as they come; raises NotStarted, NotServed and other KubeErrors."""
+    async with _refusals(client), client.stream(str(path), query, accept="*/*") as chunks:
+        yield chunks
+
+
+async def _read(client: Client, path: str, query: Mapping[str, Any] | None = None) -> Any:
     async with _refusals(client):
-        raw = await client.call("GET", path)
+        raw = await client.call("GET", path, query)
     try:
         return msgspec.json.decode(raw)
     except UNREADABLE as error:

@@ -12,7 +12,7 @@ from jobrelay.relay.api.names import API_SERVICE, FRONT_PROXY, GROUP
 __all__ = ["api_rules", "user_roles"]
 
 _AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
-_OF_USERS: Final = "overview workloads workloads/events workloads/log"
+_OF_USERS: Final = "activity overview workloads workloads/events workloads/log"
 
 
 def api_rules() -> list[Manifest]:
@@ -38,11 +38,12 @@ def user_roles(name: str) -> list[Manifest]:
     """
     operator = [
         rule(GROUP, f"{_OF_USERS} workers", "get list"),
+        rule(GROUP, "activity", "watch"),
         *kind_rules(installed_kinds(), "get list watch"),
         rule("kueue.x-k8s.io", "multikueueclusters multikueueconfigs", "get list watch patch"),
     ]
     aggregated = {f"{_AGGREGATE}{each}": "true" for each in ("view", "edit", "admin")}
     return [
-        role(f"{name}-user", "", [rule(GROUP, _OF_USERS, "get list")], aggregated),
+        role(f"{name}-user", "", [rule(GROUP, _OF_USERS, "get list"), rule(GROUP, "activity", "watch")], aggregated),
         role(f"{name}-operator", "", operator),
     ]

@@ -53,6 +53,7 @@ def _worker(relay: Relay, facts: WorkerFacts) -> WorkerView:
         worker.is_self,
         (*worker.spec.remarks, *_left_alone(relay, worker)),
         dict(facts.unfit),
+        format_time(heard) if (heard := worker.heard) is not None else "",
     )
 
 

@@ -37,3 +37,5 @@ class WorkerView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     remarks: tuple[str, ...] = ()
     unfit: dict[str, str] = {}
     """Kinds in use that it cannot run, and why."""
+    heard: str = ""
+    """When it last sent anything, by the relay's clock; empty if it never has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jobrelay.kube import Client, NotFound, Object
+from jobrelay.relay.workload_status import workload_status
 from jobrelay.sdk.errors import RelayError
 from jobrelay.workloads import Adapter, Workload
 
@@ -52,16 +53,3 @@ def not_served(adapter: Adapter) -> RelayError:
 
 def is_delegated(adapter: Adapter, facts: Workload) -> bool:
     return facts.managed_by in adapter.managers
-
-
-def workload_status(facts: Workload) -> str:
-    """The status in one word."""
-    if facts.end is not None:
-        return "Complete" if facts.end.succeeded else "Failed"
-    if facts.suspended or facts.halted:
-        return "Suspended"
-    if facts.deleting:
-        return "Terminating"
-    if facts.started is None:
-        return "Waiting"
-    return "NotRunning" if facts.active and facts.ready == 0 else "Running"

@@ -143,7 +143,7 @@ async def _serve(plan: RelayPlan, connection: Connection) -> None:
             await endpoint.__aenter__()
         except OSError as error:
             raise Failure(f"--listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error
-        api = await _serve_api(plan, client, namespace, endpoint)
+        api = await _serve_api(plan, client, connection, namespace, endpoint)
         kinds = KindSource(client, namespace, plan.tuning.given_kinds(), identity)
         queueing = QueueingPresence(client, plan.tuning.queueing, plan.tuning.queueing_config, SystemClock())
         await queueing.prepare()
@@ -162,12 +162,15 @@ async def _serve(plan: RelayPlan, connection: Connection) -> None:
             await endpoint.__aexit__()
 
 
-async def _serve_api(plan: RelayPlan, client: Client, namespace: str, endpoint: Endpoint) -> ApiServing | None:
-    """Serves the API for users, if that is wanted."""
+async def _serve_api(
+    plan: RelayPlan, client: Client, connection: Connection, namespace: str, endpoint: Endpoint
+) -> ApiServing | None:
+    """Serves the API for users and the dashboard, if that is wanted."""
     if plan.api_listen is None:
         return None
     from jobrelay.queueing.webhooks.serving import webhook_routes
     from jobrelay.relay.api.serving import ApiServing
+    from jobrelay.web.serving import BASE, relay_dashboard
 
     host, port = plan.api_listen
     try:
@@ -178,6 +181,7 @@ async def _serve_api(plan: RelayPlan, client: Client, namespace: str, endpoint: 
             namespace=namespace,
             host=plan.api_host,
             routes=webhook_routes(lambda: _reviews(endpoint)),
+            pages=(BASE, relay_dashboard(connection, SystemClock())),
         ).__aenter__()
     except OSError as error:
         raise Failure(f"--api-listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error

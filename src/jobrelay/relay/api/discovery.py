@@ -25,6 +25,7 @@ RESOURCES: Final = {
     "apiVersion": "v1",
     "groupVersion": API_VERSION,
     "resources": [
+        _entry("activity", "Activity", "list watch"),
         _entry("overview", "Overview", "list"),
         _entry("workers", "Worker", "list", namespaced=False),
         _entry("workloads", "Workload", "get list"),

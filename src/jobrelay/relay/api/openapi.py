@@ -33,14 +33,32 @@ _LOG: Final = (
     ("tailLines", "query", "integer", "Only the last lines of each container."),
     ("timestamps", "query", "boolean", "Puts the time in front of every line."),
 )
+_WATCH: Final = ("watch", "query", "boolean", "An event for each change instead, until some minutes have passed.")
+_PAGE: Final = (
+    ("kind", "query", "string", "Only workloads of this kind."),
+    ("page", "query", "integer", "The page, from 1; without it all workloads come, and the rest means nothing."),
+    ("pageSize", "query", "integer", "How many workloads a page has."),
+    ("search", "query", "string", "Only workloads with these words in namespace, name, kind or worker."),
+    ("sort", "query", "string", "created, kind, name, namespace, run, status or worker; with - the reverse."),
+    ("status", "query", "string", "Only workloads with this status."),
+    ("worker", "query", "string", "Only workloads on this worker."),
+)
 _SCOPED: Final = f"{BASE}/namespaces/{{namespace}}"
 _PATHS: Final = {
     f"{BASE}/": ("the resources of this API", (), "application/json", ""),
+    f"{BASE}/activity": (
+        "all workloads counted by status, now and in the past hour, and workers", (_WATCH,), "application/json",
+        "Activity",
+    ),
     f"{BASE}/overview": ("all workloads counted by stage, and workers", (), "application/json", "Overview"),
     f"{BASE}/workers": ("workers with state and capacity", (), "application/json", "WorkerList"),
-    f"{BASE}/workloads": ("delegated workloads of all namespaces", (), "application/json", "WorkloadList"),
+    f"{BASE}/workloads": ("delegated workloads of all namespaces", _PAGE, "application/json", "WorkloadList"),
+    f"{_SCOPED}/activity": (
+        "workloads counted by status, now and in the past hour, and workers", (_NAMESPACE, _WATCH), "application/json",
+        "Activity",
+    ),
     f"{_SCOPED}/overview": ("workloads counted by stage, and workers", (_NAMESPACE,), "application/json", "Overview"),
-    f"{_SCOPED}/workloads": ("delegated workloads", (_NAMESPACE,), "application/json", "WorkloadList"),
+    f"{_SCOPED}/workloads": ("delegated workloads", (_NAMESPACE, *_PAGE), "application/json", "WorkloadList"),
     f"{_SCOPED}/workloads/{{name}}": (
         "one workload with verdicts on workers, runs and pods", (_NAME, _NAMESPACE), "application/json", "Workload",
     ),
@@ -50,7 +68,11 @@ _PATHS: Final = {
     ),
     f"{_SCOPED}/workloads/{{name}}/log": ("the log of its pods", (*_LOG, _NAME, _NAMESPACE), "text/plain", ""),
 }  # fmt: skip
-_KINDS: Final = {"overview": "Overview", "workers": "Worker", "workloads": "Workload"}
+_KINDS: Final = {"activity": "Activity", "overview": "Overview", "workers": "Worker", "workloads": "Workload"}
+_SAMPLE: Final = {"time": {"type": "string"}} | {
+    name: {"type": "integer"} for name in ("waiting", "running", "complete", "failed")
+}
+_OLDEST: Final = {name: {"type": "string"} for name in ("name", "namespace", "created")}
 _TEXTS: Final = ("time", "type", "reason", "message", "object", "cluster")
 
 
@@ -69,6 +91,14 @@ def schemas(prefix: str) -> dict[str, Any]:
         f"{_PREFIX}WorkerList": _object("WorkerList", items=_list(_ref(prefix, "WorkerView"))),
         f"{_PREFIX}WorkloadEventList": _object(
             "WorkloadEventList", items=_list({"type": "object", "properties": event})
+        ),
+        f"{_PREFIX}Activity": _object(
+            "Activity",
+            statuses={"type": "object", "additionalProperties": {"type": "integer"}},
+            kinds=_list({"type": "string"}),
+            history=_list({"type": "object", "properties": _SAMPLE}),
+            oldestWaiting={"type": "object", "properties": _OLDEST},
+            workers=_list(_ref(prefix, "WorkerView")),
         ),
         f"{_PREFIX}Overview": _object(
             "Overview",

@@ -7,7 +7,7 @@ so. Workers are read as the relay, by a connection of their own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,12 +15,15 @@ import msgspec
 
 from jobrelay.kube import Client, ConnectError, KubeError
 from jobrelay.kube.resource import JOBS
+from jobrelay.relay.api.activity import Activity
 from jobrelay.relay.api.callers import Caller
 from jobrelay.relay.api.failures import ApiFailure, not_found, not_started
 from jobrelay.relay.api.names import API_VERSION, GROUP
+from jobrelay.relay.api.paging import Page, PageRequest, choose_page
 from jobrelay.relay.api.reviews import Attributes, Reviews
 from jobrelay.relay.api.workloads import Found, find, short_names, workload_object
 from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.explain import workload_view
 from jobrelay.relay.mirror_pods.events import events_of
 from jobrelay.relay.mirror_pods.listing import MirrorPods
 from jobrelay.relay.original_decision import Stage
@@ -33,8 +36,9 @@ from jobrelay.relay.workload_kind import WorkloadKind
 class Reading:
     """Reads one relay for one caller; `client` reaches the management cluster as the relay."""
 
-    def __init__(self, relay: Relay, caller: Caller, reviews: Reviews, client: Client) -> None:
+    def __init__(self, relay: Relay, caller: Caller, reviews: Reviews, client: Client, activity: Activity) -> None:
         self._relay, self._caller, self._reviews, self._client = relay, caller, reviews, client
+        self._activity = activity
 
     async def find(self, namespace: str, name: str) -> Found:
         """The workload that a request names, if the caller may get its original; raises ApiFailure."""
@@ -70,6 +74,44 @@ class Reading:
             async for kind, original, view in delegated(self._relay, namespace, seen)
         ]
         return found, unseen
+
+    async def page(self, namespace: str, asked: PageRequest) -> tuple[list[dict[str, Any]], Page, list[str]]:
+        """A page of them; what is decided about each is found for these alone."""
+        seen, unseen = await self.seen_kinds(namespace)
+        index = await self._activity.index(self._relay)
+        page = choose_page(index.rows(namespace, _names(seen)), asked)
+        kinds, short = self._relay.state.kinds, short_names(self._relay.state.kinds)
+        found = []
+        for row in page.rows:
+            original, decided = kinds[row.ref.kind].originals.get(row.ref.key), self._relay.originals.decision(row.ref)
+            if original is not None and decided is not None:
+                made = workload_object(short[row.ref.kind], original, workload_view(*decided))
+                found.append(made | {"summary": {"status": row.status, "started": row.started, "ended": row.ended}})
+        return found, page, unseen
+
+    async def activity(self, namespace: str) -> dict[str, Any]:
+        """How many workloads have each status, now and in the past hour, and the workers."""
+        seen, unseen = await self.seen_kinds(namespace)
+        index, kinds = await self._activity.index(self._relay), _names(seen)
+        count = index.count(namespace, kinds)
+        everything = await self._reviews.allows(self._caller, Attributes("list", GROUP, "workers"))
+        workers = [each if everything else _recent(each, count.live) for each in worker_views(self._relay)]
+        oldest, short = count.oldest, short_names(self._relay.state.kinds)
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "Activity",
+            "metadata": {"name": namespace or "all", **({"namespace": namespace} if namespace else {})},
+            "statuses": dict(sorted(count.statuses.items())),
+            "kinds": sorted(short[name] for name in kinds),
+            "history": self._activity.history(namespace, kinds),
+            "oldestWaiting": None if oldest is None else {
+                "name": f"{short[oldest.ref.kind]}:{oldest.ref.key.name}",
+                "namespace": oldest.namespace,
+                "created": oldest.created,
+            },
+            "workers": [msgspec.to_builtins(each) for each in workers],
+            **({"unseen": unseen} if unseen else {}),
+        }  # fmt: skip
 
     async def overview(self, namespace: str) -> dict[str, Any]:
         """How many workloads are in each stage, and the workers: what all may know of them, or everything."""
@@ -129,6 +171,17 @@ class Reading:
             raise ApiFailure(503, "ServiceUnavailable", f"worker {to.cluster} cannot be reached: {error}") from error
 
 
-def _limited(worker: WorkerView, live: Counter[str]) -> WorkerView:
+def _names(kinds: Iterable[WorkloadKind]) -> frozenset[str]:
+    return frozenset(kind.name for kind in kinds)
+
+
+def _recent(worker: WorkerView, live: Mapping[str, int]) -> WorkerView:
+    """The same with how old its news is."""
+    return msgspec.structs.replace(_limited(worker, live), heard=worker.heard)
+
+
+def _limited(worker: WorkerView, live: Mapping[str, int]) -> WorkerView:
     """What users may know of a worker: its name and state, and how many of the workloads that they see are there."""
-    return WorkerView(worker.name, worker.connected, worker.state, live[worker.name], lost_since=worker.lost_since)
+    return WorkerView(
+        worker.name, worker.connected, worker.state, live.get(worker.name, 0), lost_since=worker.lost_since
+    )

@@ -9,7 +9,7 @@ do not lead hold the same.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -17,6 +17,7 @@ from aiohttp import hdrs, web
 
 from jobrelay.kube import Client, Clock, KubeError, StatusError
 from jobrelay.logs import get_logger
+from jobrelay.relay.api.activity import Activity
 from jobrelay.relay.api.callers import Caller, caller_of
 from jobrelay.relay.api.discovery import GROUP_DOCUMENT, GROUPS, RESOURCES
 from jobrelay.relay.api.events import event_list
@@ -25,6 +26,7 @@ from jobrelay.relay.api.front_proxy import FrontProxy
 from jobrelay.relay.api.logs import WorkloadLog, parse_log_request
 from jobrelay.relay.api.names import API_VERSION, BASE, GROUP
 from jobrelay.relay.api.openapi import document_v2, document_v3
+from jobrelay.relay.api.paging import parse_page_request
 from jobrelay.relay.api.reading import Reading
 from jobrelay.relay.api.reviews import Attributes, Reviews
 from jobrelay.relay.api.workloads import workload_list, workload_table
@@ -58,17 +60,18 @@ class RelayApi:
         client: Client,
         relay: Callable[[], Relay | None],
         proxy: FrontProxy,
+        activity: Activity,
         *,
         clock: Clock,
         routes: Sequence[web.RouteDef] = (),
     ) -> None:
         self._client, self._relay, self._proxy, self._clock = client, relay, proxy, clock
-        self._routes = routes
+        self._activity, self._routes = activity, routes
         self._reviews = Reviews(client, clock)
         self._followed = 0
 
-    def application(self) -> web.Application:
-        """All routes."""
+    def application(self, pages: tuple[str, web.Application] | None = None) -> web.Application:
+        """All routes, and an application for people below a path of its own."""
         app = web.Application(middlewares=[_failures])
         for path in ("/healthz", "/livez"):
             app.router.add_get(path, _healthy)
@@ -77,6 +80,7 @@ class RelayApi:
         for path in _DOCUMENTS:
             app.router.add_get(path, self._known(self._document))
         for scope in (BASE, f"{BASE}/namespaces/{{namespace}}"):
+            app.router.add_get(f"{scope}/activity", self._allowed("list", "activity", self._now))
             app.router.add_get(f"{scope}/overview", self._allowed("list", "overview", self._overview))
             app.router.add_get(f"{scope}/workloads", self._allowed("list", "workloads", self._workloads))
         app.router.add_get(f"{BASE}/workers", self._allowed("list", "workers", self._workers))
@@ -84,6 +88,8 @@ class RelayApi:
         app.router.add_get(one, self._allowed("get", "workloads", self._workload))
         app.router.add_get(f"{one}/events", self._allowed("get", "workloads/events", self._events))
         app.router.add_get(f"{one}/log", self._allowed("get", "workloads/log", self._log))
+        if pages is not None:
+            app.add_subapp(*pages)
         app.router.add_route("*", "/{path:.*}", self._known(_nothing))
         return app
 
@@ -105,7 +111,8 @@ class RelayApi:
             if caller.direct:
                 plural, _, part = resource.partition("/")
                 named = request.match_info
-                wanted = Attributes(verb, GROUP, plural, named.get("namespace", ""), named.get("name", ""), part)
+                asked = "watch" if verb == "list" and _watches(request) else verb
+                wanted = Attributes(asked, GROUP, plural, named.get("namespace", ""), named.get("name", ""), part)
                 await self._reviews.require(caller, wanted)
             return await answer(request, caller)
 
@@ -128,7 +135,7 @@ class RelayApi:
         raise unauthorized("neither the API server's front proxy nor a token says who is calling")
 
     def _reading(self, caller: Caller) -> Reading:
-        return Reading(self._ready_relay(), caller, self._reviews, self._client)
+        return Reading(self._ready_relay(), caller, self._reviews, self._client, self._activity)
 
     def _ready_relay(self) -> Relay:
         relay = self._relay()
@@ -150,8 +157,20 @@ class RelayApi:
         items = [msgspec.to_builtins(each) for each in worker_views(self._ready_relay())]
         return _json({"apiVersion": API_VERSION, "kind": "WorkerList", "metadata": {}, "items": items})
 
+    async def _now(self, request: web.Request, caller: Caller) -> web.StreamResponse:
+        reading, namespace = self._reading(caller), request.match_info.get("namespace", "")
+        if not _watches(request):
+            return _json(await reading.activity(namespace))
+        await reading.seen_kinds(namespace)
+        return await _send_versions(request, self._activity.versions(namespace))
+
     async def _workloads(self, request: web.Request, caller: Caller) -> web.Response:
-        found, unseen = await self._reading(caller).workloads(request.match_info.get("namespace", ""))
+        namespace, asked = request.match_info.get("namespace", ""), parse_page_request(request.query)
+        if asked is not None:
+            items, page, unseen = await self._reading(caller).page(namespace, asked)
+            more = {"total": page.chosen, "statuses": dict(sorted(page.statuses.items()))}
+            return _json(workload_list(items, unseen) | more)
+        found, unseen = await self._reading(caller).workloads(namespace)
         if "as=Table" in request.headers.get(hdrs.ACCEPT, ""):
             return _json(workload_table(found, self._clock.now()))
         return _json(workload_list(found, unseen))
@@ -178,6 +197,22 @@ class RelayApi:
                 return await _send_log(request, WorkloadLog(pods, asked, found.described), follow=asked.follow)
         finally:
             self._followed -= 1
+
+
+def _watches(request: web.Request) -> bool:
+    return request.query.get("watch", "") in ("true", "1")
+
+
+async def _send_versions(request: web.Request, versions: AsyncIterator[int]) -> web.StreamResponse:
+    """A watch whose events say only that something has changed; who wants to know what reads it again."""
+    answer = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-store"})
+    answer.enable_chunked_encoding()
+    await answer.prepare(request)
+    async for version in versions:
+        changed = {"apiVersion": API_VERSION, "kind": "Activity", "metadata": {"resourceVersion": str(version)}}
+        await answer.write(msgspec.json.encode({"type": "MODIFIED", "object": changed}) + b"\n")
+    await answer.write_eof()
+    return answer
 
 
 async def _send_log(request: web.Request, source: WorkloadLog, *, follow: bool) -> web.StreamResponse:

@@ -10,6 +10,7 @@ from typing import Self
 from aiohttp import web
 
 from jobrelay.kube import Client, Clock, SystemClock
+from jobrelay.relay.api.activity import Activity
 from jobrelay.relay.api.authority import find_authority, serving_pair
 from jobrelay.relay.api.front_proxy import FrontProxy
 from jobrelay.relay.api.names import service_host
@@ -23,7 +24,7 @@ class ApiServing:
 
     `client` reaches the management cluster as the relay, `namespace` is the relay's there. `host` is the name by which
     the API server reaches this process, if that is not in the cluster: then it is registered. `routes` are served
-    beside the API.
+    beside the API, and `pages` is an application that is served below a path.
     """
 
     def __init__(
@@ -35,8 +36,10 @@ class ApiServing:
         namespace: str,
         host: str = "",
         routes: Sequence[web.RouteDef] = (),
+        pages: tuple[str, web.Application] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        self._pages = pages
         self._client, self._relay, self._listen = client, relay, listen
         self._namespace, self._host, self._clock = namespace, host, clock or SystemClock()
         self._routes = routes
@@ -63,9 +66,16 @@ class ApiServing:
         proxy = FrontProxy(self._client, serving_pair(authority, hosts), clock=self._clock)
         following = asyncio.create_task(proxy.published.run(), name="front proxy")
         self._stack.push_async_callback(_ended, following)
-        api = RelayApi(self._client, self._relay, proxy, clock=self._clock, routes=self._routes)
+        activity = Activity(self._relay, self._clock)
+        counting = asyncio.create_task(activity.run(), name="activity")
+        self._stack.push_async_callback(_ended, counting)
+        api = RelayApi(self._client, self._relay, proxy, activity, clock=self._clock, routes=self._routes)
         runner = web.AppRunner(
-            api.application(), access_log=None, handle_signals=False, shutdown_timeout=1.0, handler_cancellation=True
+            api.application(self._pages),
+            access_log=None,
+            handle_signals=False,
+            shutdown_timeout=1.0,
+            handler_cancellation=True,
         )
         self._stack.push_async_callback(runner.cleanup)
         await runner.setup()

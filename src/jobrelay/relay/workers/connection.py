@@ -157,6 +157,12 @@ class WorkerConnection:
         """Whether it has not answered requests for a few seconds; it gets no others than heartbeats then."""
         return self._transport.unanswered.suspicious
 
+    @property
+    def heard(self) -> datetime | None:
+        """When it last sent anything; None if it never has."""
+        at = self._transport.heard_at
+        return self._clock.now() - timedelta(seconds=self._clock.monotonic() - at) if at else None
+
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Have `callback` called whenever connection, spec or capacity have changed; returns how to unsubscribe."""
         return self._changed.subscribe(callback)

@@ -1,0 +1,115 @@
+"""The event stream of a page: that something has changed, and the log of the workload that is shown.
+
+    event: changed    the page is out of date
+    event: log        the next part of the log, as a JSON text
+    event: waits      why there is no log yet, as a JSON text
+    event: ended      the log is over
+
+One stream per page carries both, since browsers open few connections to one host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from jobrelay.kube import Clock, Forbidden, KubeError, NotFound, Unauthorized
+from jobrelay.kube.clock import sleep
+from jobrelay.operate.relay_client import NotStarted
+from jobrelay.relay.signal import Changes
+from jobrelay.web.backend import Backend
+
+_AGAIN: Final = 5.0
+_ALIVE: Final = 15.0
+_FINAL: Final = (Forbidden, NotFound, Unauthorized)
+
+
+async def send_events(
+    request: web.Request, backend: Backend, namespace: str, log: str, clock: Clock
+) -> web.StreamResponse:
+    """Send until the browser has gone, or what is shown may not be seen any more; `log` is NAMESPACE/NAME."""
+    answer = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
+    await answer.prepare(request)
+    stream = _Stream(answer, backend, clock)
+    tasks = [stream.follow_changes(namespace), stream.keep_alive()]
+    where, slash, name = log.partition("/")
+    if slash:
+        tasks.append(stream.follow_log(where, name))
+    running = [asyncio.ensure_future(each) for each in tasks]
+    try:
+        await asyncio.wait(running, return_when=asyncio.FIRST_EXCEPTION)
+        for task in running:
+            if task.done() and not task.cancelled():
+                task.result()
+    except (ConnectionError, *_FINAL):
+        return answer
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    return answer
+
+
+class _Stream:
+    """Writes events of several sources, one at a time."""
+
+    def __init__(self, answer: web.StreamResponse, backend: Backend, clock: Clock) -> None:
+        self._answer, self._backend, self._clock = answer, backend, clock
+        self._turn, self._changes = asyncio.Lock(), Changes()
+        self._seen = 0
+
+    async def _send(self, event: str, data: object = "") -> None:
+        async with self._turn:
+            await self._answer.write(b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data)))
+
+    async def keep_alive(self) -> None:
+        """Tells proxies that the stream is used, and finds out that nobody reads it any more."""
+        while True:
+            await sleep(self._clock, _ALIVE)
+            async with self._turn:
+                await self._answer.write(b": alive\n\n")
+
+    async def follow_changes(self, namespace: str) -> None:
+        """An event for each change; the watch is opened again when it ends, and after a while when it fails."""
+        while True:
+            try:
+                async with self._backend.changes(namespace) as chunks:
+                    async for _ in chunks:
+                        await self._changed()
+            except _FINAL:
+                raise
+            except KubeError:
+                await sleep(self._clock, _AGAIN)
+                await self._changed()
+
+    async def _changed(self) -> None:
+        self._seen += 1
+        self._changes.notify()
+        await self._send("changed", self._seen)
+
+    async def follow_log(self, namespace: str, name: str) -> None:
+        """The log up to its end; while nothing has started, it is tried again after each change."""
+        while True:
+            seen = self._seen
+            try:
+                await self._copy_log(namespace, name)
+                return
+            except NotStarted as error:
+                await self._send("waits", str(error))
+            except _FINAL:
+                raise
+            except KubeError as error:
+                await self._send("waits", str(error))
+            await self._changes.until(lambda before=seen: self._seen != before)  # type: ignore[misc]
+
+    async def _copy_log(self, namespace: str, name: str) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        async with self._backend.log(namespace, name, follow=True) as chunks:
+            async for chunk in chunks:
+                if text := decoder.decode(chunk):
+                    await self._send("log", text)
+        await self._send("ended")

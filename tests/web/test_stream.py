@@ -1,0 +1,58 @@
+"""The event stream: changes are told as they come, a log as text, and why there is none yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from jobrelay.kube import Client
+from jobrelay.relay.api.names import BASE
+from tests.web.browsing import CannedApi, browsing, canned
+
+LOG = f"{BASE}/namespaces/default/workloads/job:train/log"
+NOT_STARTED = {
+    "kind": "Status", "code": 400, "reason": "BadRequest", "message": "no worker runs it yet",
+    "details": {"causes": [{"reason": "NotStarted"}]},
+}  # fmt: skip
+
+
+async def following(events: AsyncIterator[tuple[str, Any]]) -> tuple[str, Any]:
+    async with asyncio.timeout(30):
+        return await anext(events)
+
+
+async def test_each_change_is_an_event() -> None:
+    api = CannedApi(canned())
+    async with browsing(Client(api)) as browser, browser.stream("/stream") as events:
+        api.change()
+        assert await following(events) == ("changed", 1)
+        api.change()
+        assert await following(events) == ("changed", 2)
+    assert (f"{BASE}/activity", {"watch": "true"}) in api.asked
+
+
+async def test_a_log_is_sent_as_text_and_its_end_is_told() -> None:
+    api = CannedApi(canned() | {LOG: "<b>\n\nevent: log\ndata: Grüße".encode()})
+    async with browsing(Client(api)) as browser, browser.stream("/stream?log=default/job:train") as events:
+        assert await following(events) == ("log", "<b>\n\nevent: log\ndata: Grüße")
+        assert await following(events) == ("ended", "")
+    assert (LOG, {"prefix": "true", "follow": "true", "tailLines": "2000"}) in api.asked
+
+
+async def test_a_log_that_has_not_begun_is_tried_again_after_a_change() -> None:
+    api = CannedApi(canned() | {LOG: NOT_STARTED})
+    async with browsing(Client(api)) as browser, browser.stream("/stream?log=default/job:train") as events:
+        name, text = await following(events)
+        assert (name, "no worker runs it yet" in text) == ("waits", True)
+        api.answers[LOG] = b"hello\n"
+        api.change()
+        assert [await following(events) for _ in range(3)] == [("changed", 1), ("log", "hello\n"), ("ended", "")]
+
+
+async def test_a_stream_of_what_may_not_be_seen_ends() -> None:
+    refused = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "not you"}
+    api = CannedApi(canned() | {LOG: refused})
+    async with browsing(Client(api)) as browser, browser.stream("/stream?log=default/job:train") as events:
+        async with asyncio.timeout(30):
+            assert [each async for each in events] == []
