@@ -42,6 +42,24 @@ def test_the_mirror_of_a_placed_workload_is_created_when_it_is_resumed() -> None
     assert isinstance(reconcile_mirror(resumed, "b", "train").action, CreateMirror)
 
 
+def test_what_a_worker_has_let_in_shows_its_start_and_its_end_when_it_is_resumed() -> None:
+    let_in = Admitted(frozenset({"b"}), "r2", while_suspended=True, asked=frozenset({"b"}), chosen="b", prebuilt="w")
+    for status in (running(), complete()):
+        mirrors = {"b": mirror(cluster="b", status=status)}
+        held = snapshot(job(cluster="b", admission="r2", suspend=True), [A, B], mirrors, admission=let_in)
+        assert (reconcile_original(held).stage, reconcile_original(held).action) == (Stage.ADMISSION, None)
+        resumed = snapshot(job(cluster="b", admission="r2"), [A, B], mirrors, admission=let_in)
+        assert isinstance(reconcile_original(resumed).action, WriteStatus)
+
+
+def test_one_that_was_started_and_is_suspended_shows_that_it_stops() -> None:
+    let_in = Admitted(frozenset({"b"}), "r2", while_suspended=True, asked=frozenset({"b"}), chosen="b", prebuilt="w")
+    original = job(cluster="b", admission="r2", suspend=True, status=running())
+    stopped = {"conditions": [{"type": "Suspended", "status": "True"}]}
+    found = snapshot(original, [A, B], {"b": mirror(cluster="b", suspend=True, status=stopped)}, admission=let_in)
+    assert isinstance(reconcile_original(found).action, WriteStatus)
+
+
 def test_a_suspension_is_forwarded_while_the_admission_lasts() -> None:
     evicted = snapshot(
         job(cluster="b", admission="r2", suspend=True), [A, B], {"b": mirror(cluster="b")}, admission=QUEUED

@@ -150,6 +150,16 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.workload.suspended and isinstance(self.admission, Admitted) and self.admission.while_suspended
 
     @property
+    def about_to_resume(self) -> bool:
+        """Whether a worker has let it in, and whoever admits it will resume it next.
+
+        It shows no start until then: what has started is not changed any more, so it could not be resumed.
+        """
+        now = self.admission
+        let_in = self.suspended_by_admission and isinstance(now, Admitted) and bool(now.chosen)
+        return let_in and self.workload.started is None
+
+    @property
     def waits_for_resume(self) -> bool:
         """Whether its mirror is created when it is resumed; a worker with its own queue holds mirrors back itself."""
         return self.suspended_by_admission and not self.prebuilt_on(self.runs_on)
