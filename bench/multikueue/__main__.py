@@ -3,8 +3,8 @@
     python -m bench.multikueue --jobs 100 [--rounds 2] [--writes]
 
 All rounds use the same three clusters and the same Jobs (`stage`, `rounds`). Writes are those that the API servers have
-noted in their audit logs, also the ones that change nothing. Needs what the lane `adopters` needs, and Kubernetes'
-programs (`make kube-assets`).
+noted in their audit logs, also the ones that change nothing. Exits with 1 if a figure misses its target. Needs what the
+lane `adopters` needs, and Kubernetes' programs (`make kube-assets`).
 """
 
 from __future__ import annotations
@@ -18,24 +18,30 @@ from collections import Counter
 from typing import Final
 
 from bench.multikueue.audit import Write, per_job
+from bench.multikueue.figures import figures
 from bench.multikueue.rounds import ROUNDS, Result, Round, play
 from bench.multikueue.stage import MANAGEMENT, stage
 from bench.process import compile_package
+from bench.report import Figure, table
 from tools.kube import assets
 
+_MISSED: Final = 1
 _NOT_HERE: Final = 2
 
 
-async def compare(folder: pathlib.Path, programs: pathlib.Path, chosen: argparse.Namespace) -> None:
+async def compare(folder: pathlib.Path, programs: pathlib.Path, chosen: argparse.Namespace) -> list[Figure]:
     """All rounds in turn, so that all see the same load from other users of the machine."""
     rounds = [one for one in ROUNDS if not chosen.only or any(each in one.name for each in chosen.only)]
+    results: dict[Round, list[Result]] = {one: [] for one in rounds}
     async with stage(folder, programs) as it:
         for number in range(chosen.rounds):
             for index, one in enumerate(rounds):
                 result = await play(it, one, chosen.jobs, f"r{number}-{index}")
-                print(shown(one, result), flush=True)
+                results[one].append(result)
+                print(shown(one, result), file=sys.stderr, flush=True)
                 if chosen.writes:
                     print(writes(result), flush=True)
+    return figures(results)
 
 
 def shown(one: Round, result: Result) -> str:
@@ -78,8 +84,9 @@ def main() -> int:
         return _NOT_HERE
     compile_package()
     with tempfile.TemporaryDirectory(prefix="jobrelay-bench-", ignore_cleanup_errors=True) as folder:
-        asyncio.run(compare(pathlib.Path(folder), programs, chosen))
-    return 0
+        found = asyncio.run(compare(pathlib.Path(folder), programs, chosen))
+    print(table(found))
+    return 0 if all(figure.ok for figure in found) else _MISSED
 
 
 if __name__ == "__main__":

@@ -140,11 +140,6 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.outdated or (isinstance(self.admission, NotAdmitted) and self.admission.taken_back)
 
     @property
-    def evicted(self) -> bool:
-        """Whether it may not run, and the end of its run is written on the original."""
-        return isinstance(self.admission, NotAdmitted) and self.admission.evicts
-
-    @property
     def suspended_by_admission(self) -> bool:
         """Whether it is suspended by whoever admits it, who resumes it when a worker is chosen."""
         return self.workload.suspended and isinstance(self.admission, Admitted) and self.admission.while_suspended
@@ -319,10 +314,11 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def next_held(self) -> tuple[Run, ...]:
-        """What the next assignment has to hold."""
+        """What the next assignment has to hold; nothing was ever created for one that `waiting` marks."""
         to = self.assignment
-        current = () if to is None or not self.runs.may_exist(to.run) or self.lets_go(to.run) else (to.run,)
-        return (*self.held, *current)
+        if to is None or to.waiting or not self.runs.may_exist(to.run) or self.lets_go(to.run):
+            return self.held
+        return (*self.held, to.run)
 
     @cached_property
     def unseen(self) -> tuple[str, ...]:
