@@ -29,18 +29,19 @@ from jobrelay.workloads.names import MULTIKUEUE
 
 from . import clusters, programs
 from .managers import Manager, load
-from .stage import resource_of, serve_alike
+from .stage import Wires, resource_of, serve_alike
 
 KUEUE: Final = "kueue-system"
 MULTIKUEUE_CLUSTERS: Final = CLUSTERS["v1beta2"]
 SECONDS: Final = 60.0
 ORIGIN: Final = "multikueue"
 """That of Kueue's own controller, so that what one of the two has made is the other's too."""
-_GATES: Final = """#!/bin/sh
+_WRAPPER: Final = """#!/bin/sh
 config=${1#--config=}
-sed -i 's/VisibilityOnDemand: false/&\\n  MultiKueue: %s/' "$config"
+sed -i '%s' "$config"
 exec %s "$@"
 """
+_NO_GATES: Final = "VisibilityOnDemand: false"
 
 
 def queues(cpu: str = "4", *, check: str = "", queue: str = "team") -> list[dict[str, Any]]:
@@ -83,6 +84,8 @@ class Installation:
     kubeconfigs: Mapping[str, pathlib.Path]
     clients: Mapping[str, Client]
     manager: Manager
+    edits: Sequence[str] = ()
+    """Further commands of sed for the configuration of Kueue on the management cluster."""
 
     @property
     def home(self) -> Client:
@@ -92,19 +95,10 @@ class Installation:
     async def kueue(self, *, multikueue: bool) -> AsyncIterator[None]:
         """Kueue at work on the management cluster, with its own MultiKueue controller or without."""
         scratch = self.folder / f"kueue-{len(list(self.folder.glob('kueue-*')))}"
-        tools = scratch / "oracle" / "adopters"
-        tools.mkdir(parents=True)
-        [real] = programs.folder().glob("kueue-v*")
-        wrapper = tools / real.name
-        wrapper.write_text(_GATES % (str(multikueue).lower(), real))
-        wrapper.chmod(0o755)
-        with _environment(KUBE_ORACLE=str(tools.parent)):
-            starting = programs.running(self.manager, self.kubeconfigs["management"], scratch)
-            await starting.__aenter__()
-        try:
+        gate = f"s/{_NO_GATES}/&\\n  MultiKueue: {str(multikueue).lower()}/"
+        edits = ";".join((gate, *self.edits))
+        async with edited(self.manager, self.kubeconfigs["management"], scratch, edits):
             yield
-        finally:
-            await starting.__aexit__(None, None, None)
 
     async def configure(self, cpu: str = "20") -> None:
         """Queues on the management cluster, the check, and the workers in Kueue's namespace."""
@@ -127,12 +121,14 @@ class Installation:
         await self.home.patch(CONFIGS, "all", merge_patch({"spec": {"clusters": list(names)}}))
 
     @asynccontextmanager
-    async def relay(self, how: Dispatching = DEFAULT_DISPATCHING, **settings: Any) -> AsyncIterator[Relay]:
-        """The relay at work, with the workers that are registered for Kueue."""
+    async def relay(
+        self, how: Dispatching = DEFAULT_DISPATCHING, *, wires: Wires | None = None, **settings: Any
+    ) -> AsyncIterator[Relay]:
+        """The relay at work, with the workers that are registered for Kueue; `wires` can cut them off."""
         chosen = Settings(ORIGIN, **{"keep_finished": 2.0, "loss_event_after": 0, **settings})
         relay = Relay(
             self.home, ObjectSource(self.home, namespace=KUEUE, clock=SystemClock()), chosen,
-            timing=Timing(longest_pause=1.0), multikueue=how,
+            timing=Timing(longest_pause=1.0), multikueue=how, connect=(wires or Wires()).connect,
         )  # fmt: skip
         running = asyncio.create_task(relay.run())
         try:
@@ -232,6 +228,24 @@ def _environment(**values: str) -> Any:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@asynccontextmanager
+async def edited(manager: Manager, kubeconfig: pathlib.Path, scratch: pathlib.Path, edits: str) -> AsyncIterator[None]:
+    """Kueue at work on a cluster, with a configuration that commands of sed have changed."""
+    tools = scratch / "oracle" / "adopters"
+    tools.mkdir(parents=True)
+    [real] = programs.folder().glob("kueue-v*")
+    wrapper = tools / real.name
+    wrapper.write_text(_WRAPPER % (edits, real))
+    wrapper.chmod(0o755)
+    with _environment(KUBE_ORACLE=str(tools.parent)):
+        starting = programs.running(manager, kubeconfig, scratch)
+        await starting.__aenter__()
+    try:
+        yield
+    finally:
+        await starting.__aexit__(None, None, None)
 
 
 @asynccontextmanager

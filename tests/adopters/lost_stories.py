@@ -42,11 +42,11 @@ async def play(it: Stage, relay: Relay, adapters: Mapping[str, Adapter]) -> Outc
     back = {name: each for name, each in found.items() if name.endswith(RETURNS)}
     moved = {name: each for name, each in found.items() if name.endswith(MOVES)}
     await _each(found, outcomes, _begin)
-    async with it.cut_off(relay, EMBEDDED):
+    async with it.wires.cut_off(relay, EMBEDDED):
         await _each(back, outcomes, _is_stopped_there)
     await _each(back, outcomes, _is_back)
     elsewhere = {name: replace(each, worker=it.workers[REAL]) for name, each in moved.items()}
-    async with it.cut_off(relay, EMBEDDED):
+    async with it.wires.cut_off(relay, EMBEDDED):
         it.source.declare(EMBEDDED, State.LOST)
         await _each(elsewhere, outcomes, Delegated.runs)
         it.source.declare(EMBEDDED, State.OPEN)

@@ -46,29 +46,14 @@ class Wire(FaultyTransport):
         self.close = inner.close
 
 
-class Workers(FlagSource):
-    """Workers by their kubeconfigs, whose state an operator may set."""
+class Wires:
+    """The connections of the relay to its workers."""
 
-    def declare(self, name: str, state: State) -> None:
-        self._workers = {**self._workers, name: replace(self._workers[name], state=state)}
-        self._changed()
+    def __init__(self) -> None:
+        self._wires: dict[str, Wire] = {}
+        self._cut: set[str] = set()
 
-
-@dataclass
-class Stage:
-    """All clusters, what is seen there, and the relay."""
-
-    folder: pathlib.Path
-    manager: Manager
-    relayed: Relayed
-    kubeconfigs: Mapping[str, pathlib.Path]
-    home: Following
-    workers: Mapping[str, Following]
-    source: Workers
-    _wires: dict[str, Wire] = field(default_factory=dict)
-    _cut: set[str] = field(default_factory=set)
-
-    def _connect(self, worker: str, connection: Connection) -> Transport:
+    def connect(self, worker: str, connection: Connection) -> Transport:
         wire = self._wires[worker] = Wire(NetworkTransport(connection))
         if worker in self._cut:
             wire.partition()
@@ -93,6 +78,28 @@ class Stage:
         finally:
             unsubscribe()
 
+
+class Workers(FlagSource):
+    """Workers by their kubeconfigs, whose state an operator may set."""
+
+    def declare(self, name: str, state: State) -> None:
+        self._workers = {**self._workers, name: replace(self._workers[name], state=state)}
+        self._changed()
+
+
+@dataclass
+class Stage:
+    """All clusters, what is seen there, and the relay."""
+
+    folder: pathlib.Path
+    manager: Manager
+    relayed: Relayed
+    kubeconfigs: Mapping[str, pathlib.Path]
+    home: Following
+    workers: Mapping[str, Following]
+    source: Workers
+    wires: Wires = field(default_factory=Wires)
+
     @asynccontextmanager
     async def relaying(self, adapters: Sequence[Adapter]) -> AsyncIterator[Relay]:
         """The relay at work with these adapters."""
@@ -101,7 +108,7 @@ class Stage:
             self.source,
             Settings("adopters", keep_finished=KEEP_SECONDS, loss_event_after=0),
             adapters=[*adapters, JobAdapter()],
-            connect=self._connect,
+            connect=self.wires.connect,
             timing=Timing(longest_pause=RECONNECT_SECONDS),
         )
         running = asyncio.create_task(relay.run())

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from jobrelay.kube import merge_patch
-from jobrelay.kube.resource import EVENTS, JOBS, Resource
+from jobrelay.kube.resource import EVENTS, JOBS, PODS, Resource
 from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
 from jobrelay.relay.multikueue.views import CHECKS, WORKLOADS
 from jobrelay.workloads.names import MULTIKUEUE
 
 from . import programs
-from .kueues import Installation, installation, is_true, of, queued_job
+from .kueues import SECONDS, Installation, installation, is_true, of, queued_job
 from .managers import load
+from .stage import Wires
 
 pytestmark = pytest.mark.adopters
 
@@ -81,15 +82,62 @@ async def test_a_job_that_is_evicted_on_its_worker_is_queued_again(tmp_path: pat
             [remote] = (await it.clients[first].list(WORKLOADS, "default")).items
             stop = merge_patch({"spec": {"stopPolicy": "HoldAndDrain"}})
             await it.clients[first].patch(CLUSTER_QUEUES, "shared", stop)
-
-            async def moved() -> bool:
-                status = (await it.workload("job")).get("status", {})
-                return status.get("clusterName") not in (None, first) and bool(is_true(status, "Admitted"))
-
-            await it.until(moved)
+            await it.until(lambda: moved(it, "job", first))
             await it.runs("job")
             await it.gone(first, "job")
             await it.gone(first, remote.name, WORKLOADS)
+
+
+@pytest.mark.parametrize("kind", ["plain", "queued"])
+async def test_a_job_whose_worker_is_lost_runs_elsewhere_and_is_removed_when_it_returns(
+    tmp_path: pathlib.Path, kind: str
+) -> None:
+    both, wires = ["one", "two"], Wires()
+    async with installation(tmp_path, *(both, []) if kind == "plain" else ([], both)) as it, it.kueue(multikueue=False):
+        await it.configure()
+        async with it.relay(wires=wires, lost_timeout=15.0) as relay:
+            await it.submit("job", seconds=1000)
+            first = await it.admitted("job")
+            await it.runs("job")
+            async with wires.cut_off(relay, first):
+                await it.until(lambda: moved(it, "job", first), 2 * SECONDS)
+                await it.runs("job")
+                assert await it.on(first, "job") is not None
+            await it.gone(first, "job")
+            assert await it.on((set(both) - {first}).pop(), "job") is not None
+            if kind == "queued":
+                await it.until(lambda: none_left(it, first))
+
+
+async def test_a_job_goes_on_where_it_is_when_its_worker_returns_in_time(tmp_path: pathlib.Path) -> None:
+    wires = Wires()
+    async with installation(tmp_path, [], ["one", "two"]) as it, it.kueue(multikueue=False):
+        await it.configure()
+        async with it.relay(wires=wires) as relay:
+            await it.submit("job", seconds=1000)
+            first = await it.admitted("job")
+            await it.runs("job")
+            async with wires.cut_off(relay, first):
+                await succeed_one_pod(it, first, "job")
+            assert (await it.finished("job"))["reason"] == "Succeeded"
+            workload = await it.workload("job")
+            assert (workload["status"]["clusterName"], evictions(workload)) == (first, 0)
+
+
+@pytest.mark.parametrize("kind", ["plain", "queued"])
+async def test_what_pods_that_have_ended_leave_free_is_given_to_the_next_job(tmp_path: pathlib.Path, kind: str) -> None:
+    workers = (["worker"], []) if kind == "plain" else ([], ["worker"])
+    async with installation(tmp_path, *workers, cpu="2") as it, it.kueue(multikueue=False):
+        await it.configure(cpu="2")
+        async with it.relay():
+            await it.submit("large", seconds=1000, parallelism=2, completions=2)
+            await it.until(lambda: shows(it, "large", active=2))
+            await it.submit("next", seconds=1)
+            await succeed_one_pod(it, "worker", "large")
+            assert (await it.finished("next"))["reason"] == "Succeeded"
+            status = (await it.workload("large"))["status"]
+            assert status["reclaimablePods"] == [{"name": "main", "count": 1}]
+            assert is_true(status, "Finished") is None
 
 
 async def test_the_first_of_two_workers_that_admits_it_wins(tmp_path: pathlib.Path) -> None:
@@ -174,6 +222,29 @@ def jobset(name: str) -> dict[str, Any]:
 async def uids(it: Installation, worker: str, *names: str) -> list[str]:
     found = [await it.on(worker, name) for name in names]
     return [each.uid for each in found if each is not None]
+
+
+async def moved(it: Installation, name: str, first: str) -> bool:
+    """Whether a Job is admitted on another worker than the first one."""
+    status = (await it.workload(name)).get("status", {})
+    return status.get("clusterName") not in (None, first) and is_true(status, "Admitted") is not None
+
+
+async def none_left(it: Installation, worker: str) -> bool:
+    """Whether a worker has no Workloads."""
+    return not (await it.clients[worker].list(WORKLOADS, "default")).items
+
+
+async def shows(it: Installation, name: str, **counts: int) -> bool:
+    """Whether the status of a Job has these counts."""
+    return counts.items() <= (await it.job(name)).get("status", {}).items()
+
+
+async def succeed_one_pod(it: Installation, worker: str, job: str) -> None:
+    """Let one of the running pods of a Job end, as a kubelet would."""
+    client = it.clients[worker]
+    pod = next(iter((await client.list(PODS, "default", label_selector=f"job-name={job}")).items))
+    await client.patch(PODS, pod.name, merge_patch({"status": {"phase": "Succeeded"}}), "default", subresource="status")
 
 
 def evictions(workload: dict[str, Any]) -> int:

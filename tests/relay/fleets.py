@@ -179,7 +179,7 @@ class Fleet:
         to = assignment_of(await self.client.get(JOBS, name, namespace))
         return to.cluster if to is not None else ""
 
-    async def until(self, what: Callable[[], Any], seconds: float = 20.0) -> Any:
+    async def until(self, what: Callable[[], Any], seconds: float = 60.0) -> Any:
         """Wait for an asynchronous function to return something true."""
         async with asyncio.timeout(seconds):
             while not (found := await what()):

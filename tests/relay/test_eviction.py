@@ -17,7 +17,7 @@ from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import complete, job, mirror, running, snapshot, worker
 
-WAITS = NotAdmitted("It waits in LocalQueue main.", evicts=True)
+WAITS = NotAdmitted("It waits in LocalQueue main.", taken_back=True)
 
 
 def waiting_job(*held: Run) -> Object:

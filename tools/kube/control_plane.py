@@ -27,6 +27,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from jobrelay.kube.pki import Authority, make_authority
 
 TOKEN: Final = "admin-of-a-test"
+OTHER, OTHER_TOKEN = "other", "other-admin-of-a-test"
+"""A second administrator, so that an audit can tell two of them apart."""
 CONTROLLERS: Final = (
     "clusterrole-aggregation-controller",
     "cronjob-controller",
@@ -50,8 +52,8 @@ START_SECONDS: Final = 180
 class ControlPlane:
     """One cluster. `kubeconfig` is its administrator's, `address` the same as `URL/TOKEN`."""
 
-    def __init__(self, name: str, programs: pathlib.Path, folder: pathlib.Path) -> None:
-        self.name, self.programs, self.folder = name, programs, folder
+    def __init__(self, name: str, programs: pathlib.Path, folder: pathlib.Path, *, audited: bool = False) -> None:
+        self.name, self.programs, self.folder, self.audited = name, programs, folder, audited
         self.ports = _free_ports(3)
         self.url = f"https://127.0.0.1:{self.ports[0]}"
         self.address = f"{self.url}/{TOKEN}"
@@ -66,7 +68,8 @@ class ControlPlane:
         secure, client, peer = self.ports
         self._write_signing_keys()
         tokens = self.folder / "tokens.csv"
-        tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+        administrators = {"admin": TOKEN, OTHER: OTHER_TOKEN}
+        tokens.write_text("".join(f'{token},{who},{who},"system:masters"\n' for who, token in administrators.items()))
         etcd = f"http://127.0.0.1:{client}"
         self._run(
             "etcd",
@@ -95,6 +98,7 @@ class ControlPlane:
             "--max-requests-inflight=3000",
             "--max-mutating-requests-inflight=1000",
             *front,
+            *(self._write_audit_policy() if self.audited else ()),
         )
 
     def wait(self) -> None:
@@ -173,6 +177,19 @@ class ControlPlane:
             f"--proxy-client-key-file={self.folder / 'front-proxy-client.key'}",
         ]
 
+    @property
+    def audit_log(self) -> pathlib.Path:
+        """Where the API server notes each write that it has answered, if it is audited: a line of JSON."""
+        return self.folder / "audit.log"
+
+    def _write_audit_policy(self) -> list[str]:
+        policy = self.folder / "audit.json"
+        verbs = ["create", "update", "patch", "delete", "deletecollection"]
+        rules = [{"level": "Metadata", "verbs": verbs}, {"level": "None"}]
+        whole = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}
+        policy.write_text(json.dumps({**whole, "omitStages": ["RequestReceived"], "omitManagedFields": True}))
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
+
     def _write_kubeconfig(self) -> None:
         authority = base64.b64encode(self._authority().read_bytes()).decode()
         cluster = {"server": self.url, "certificate-authority-data": authority}
@@ -220,14 +237,14 @@ class ControlPlane:
 
 @contextlib.contextmanager
 def control_planes(
-    names: Sequence[str], programs: pathlib.Path, folder: pathlib.Path
+    names: Sequence[str], programs: pathlib.Path, folder: pathlib.Path, *, audited: bool = False
 ) -> Iterator[dict[str, ControlPlane]]:
-    """Running clusters by name; they start side by side."""
+    """Running clusters by name; they start side by side. The writes of `audited` ones are noted."""
     found: dict[str, ControlPlane] = {}
     with contextlib.ExitStack() as stack:
         for name in names:
             (folder / name).mkdir(parents=True, exist_ok=True)
-            found[name] = ControlPlane(name, programs, folder / name)
+            found[name] = ControlPlane(name, programs, folder / name, audited=audited)
             stack.callback(found[name].stop)
             found[name].begin()
         for plane in found.values():

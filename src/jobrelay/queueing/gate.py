@@ -209,4 +209,4 @@ def _waits(queue: str, view: WorkloadView) -> str:
 
 
 def _not_yet(sentence: str) -> NotAdmitted:
-    return NotAdmitted(sentence, evicts=True)
+    return NotAdmitted(sentence, taken_back=True, shows_suspension=True)

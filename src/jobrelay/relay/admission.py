@@ -1,14 +1,13 @@
 """Whether a workload may be placed, and on which workers: the gate before placement, for quotas and fair sharing.
 
 An `AdmissionGate` answers for one original from what it has watched; it does no I/O. The answer becomes a part of the
-`WorkloadSnapshot`, so that decisions stay pure functions of it. Each admission has an id. An assignment notes the id
-under which it was made: when the admission is taken back, or is another one by now, that run is over, its mirror is
-removed, and the workload is placed anew when it is admitted again.
+`WorkloadSnapshot`, so that decisions stay pure functions of it. Each admission may have an id. An assignment notes the
+id under which it was made: when the admission is taken back, or is another one by now, that run is over.
 
-A gate that keeps quotas has to know when nothing of an evicted workload runs any more (`NotAdmitted.evicts`). Then the
-end of the run is written down: a new assignment is committed that `waiting` marks, nothing is created for it, and
-mirrors of earlier epochs are removed. When the last of them is proven gone, the runs that the assignment holds are
-written off, so that whoever reads the original can see that nothing of it runs (`has_runs`).
+The end of a run is written down: a new assignment is committed that `waiting` marks, nothing is created for it, and
+mirrors of earlier epochs are removed. The workload is placed anew when it is admitted again. When the last mirror is
+proven gone before that, the runs that the assignment holds are written off, so that a gate that keeps quotas can see
+that nothing of it runs any more (`has_runs`).
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ class NotAdmitted:
     sentence: str
     requeue_after: float | None = None
     taken_back: bool = False
-    """Whether it is known that it may not run any more either: its mirror is removed. Without that, what runs goes on:
+    """Whether it is known that it may not run any more either: its run is ended. Without that, what runs goes on:
     whoever admits may not have read everything yet."""
-    evicts: bool = False
-    """Whether a run of it is ended and that is written on the original, for a gate that reads it there."""
+    shows_suspension: bool = False
+    """Whether a suspended one shows that in its status while it waits, as its own controller would have it."""
 
 
 Admission: TypeAlias = Admitted | NotAdmitted

@@ -105,9 +105,8 @@ def reconcile_mirror(snapshot: WorkloadSnapshot, worker: str, name: str) -> Mirr
     if to is None:
         return NOTHING
     if mirror is not None and (snapshot.runs_on != worker or mirror.epoch < to.epoch):
-        return MirrorDecision(DeleteMirror(mirror, f"run {to.epoch} is on {to.cluster}", "Foreground"))
-    if mirror is not None and snapshot.taken_back and mirror.facts.end is None and snapshot.workload.end is None:
-        return MirrorDecision(DeleteMirror(mirror, "its admission was taken back", "Foreground"))
+        why = "it is not admitted any more" if to.waiting else f"run {to.epoch} is on {to.cluster}"
+        return MirrorDecision(DeleteMirror(mirror, why, "Foreground"))
     if mirror is not None:
         return _keep(snapshot, mirror, name)
     if snapshot.mirror is not None or snapshot.workload.end is not None:
@@ -127,7 +126,7 @@ def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) 
         return NOTHING
     if snapshot.unnamed_cluster:
         return NOTHING  # `reconcile_original` names it
-    if snapshot.taken_back or snapshot.waits_for_resume or to.waiting or snapshot.evicted:
+    if snapshot.taken_back or snapshot.waits_for_resume or to.waiting:
         return NOTHING  # it is placed anew when it is admitted again, or created when it is resumed
     facts = snapshot.workers[worker]
     if not facts.serves(snapshot.original.namespace) or not facts.connected or snapshot.kind in facts.unfit:

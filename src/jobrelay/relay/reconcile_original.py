@@ -82,9 +82,8 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
     if wrong := invalid_epoch(snapshot.original):
         return refuse_epoch(f"the epoch {wrong} in annotation {ASSIGNMENT} is not one that a relay writes; remove it")
-    answer = snapshot.admission
-    if isinstance(answer, NotAdmitted) and (snapshot.workload.suspended or answer.evicts):
-        return _not_admitted(snapshot, answer)
+    if isinstance(snapshot.admission, NotAdmitted):
+        return _not_admitted(snapshot, snapshot.admission)
     if snapshot.workload.suspended and not snapshot.suspended_by_admission:
         sentence = "It is suspended; a worker is chosen when it is resumed."
         return OriginalDecision(Stage.SUSPENDED, sentence, _suspended_status(snapshot))
@@ -101,26 +100,14 @@ def _suspended_status(snapshot: WorkloadSnapshot) -> WriteStatus | None:
 
 
 def _not_admitted(snapshot: WorkloadSnapshot, answer: NotAdmitted) -> OriginalDecision:
-    status = _suspended_status(snapshot) if answer.evicts else None
+    status = _suspended_status(snapshot) if answer.shows_suspension else None
     return OriginalDecision(Stage.ADMISSION, answer.sentence, status, requeue_after=answer.requeue_after)
 
 
-def _ended_admission(snapshot: WorkloadSnapshot) -> OriginalDecision:
-    """The admission of its run was taken back: its mirror is removed, and it is placed anew when it is admitted."""
-    status = _suspended_status(snapshot)
-    if status is not None and not snapshot.mirrors:
-        sentence = "Its admission was taken back, and nothing runs of it any more."
-        return OriginalDecision(Stage.ADMISSION, sentence, status)
-    if isinstance(snapshot.admission, NotAdmitted):
-        return _not_admitted(snapshot, snapshot.admission)
-    if snapshot.workload.suspended and not snapshot.suspended_by_admission:
-        return OriginalDecision(Stage.SUSPENDED, "It is suspended; a worker is chosen anew when it is resumed.")
-    return _place(snapshot, {}, Stage.PLACING, "It was admitted again.")
-
-
-def _evicted(snapshot: WorkloadSnapshot, to: Assignment, answer: NotAdmitted) -> OriginalDecision:
-    """It was admitted before, and is not any more: its run is removed, and it waits for another admission."""
-    why = answer.sentence
+def _evicted(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+    """The admission of its run was taken back: that is removed, and it is placed anew when it is admitted."""
+    now = snapshot.admission
+    why = now.sentence if isinstance(now, NotAdmitted) else "It was admitted again since."
     if not to.waiting:
         held, epoch = snapshot.next_held, min(to.epoch + 1, MAX_EPOCH)
         since = format_time(snapshot.now)
@@ -244,9 +231,7 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
     worker, mirror, free_at = snapshot.worker_of(to.run), snapshot.mirror, snapshot.free_at(to.run)
     ended = mirror is not None and mirror.facts.end is not None
     if snapshot.taken_back and not ended:
-        return _ended_admission(snapshot)
-    if isinstance(snapshot.admission, NotAdmitted) and snapshot.admission.evicts and not ended:
-        return _evicted(snapshot, to, snapshot.admission)
+        return _evicted(snapshot, to)
     if to.waiting and not ended:
         return _admitted_again(snapshot)
     if worker is None and free_at is None:
@@ -284,7 +269,7 @@ def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
 
 
 def _admitted_again(snapshot: WorkloadSnapshot) -> OriginalDecision:
-    if snapshot.workload.suspended:
+    if snapshot.workload.suspended and not snapshot.suspended_by_admission:
         sentence = "It is suspended; a worker is chosen when it is resumed."
         return OriginalDecision(Stage.SUSPENDED, sentence, _suspended_status(snapshot))
     return _place(snapshot, {}, Stage.PLACING, "")

@@ -143,14 +143,19 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.outdated or (isinstance(self.admission, NotAdmitted) and self.admission.taken_back)
 
     @property
-    def evicted(self) -> bool:
-        """Whether it may not run, and the end of its run is written on the original."""
-        return isinstance(self.admission, NotAdmitted) and self.admission.evicts
-
-    @property
     def suspended_by_admission(self) -> bool:
         """Whether it is suspended by whoever admits it, who resumes it when a worker is chosen."""
         return self.workload.suspended and isinstance(self.admission, Admitted) and self.admission.while_suspended
+
+    @property
+    def about_to_resume(self) -> bool:
+        """Whether a worker has let it in, and whoever admits it will resume it next.
+
+        It shows no start until then: what has started is not changed any more, so it could not be resumed.
+        """
+        now = self.admission
+        let_in = self.suspended_by_admission and isinstance(now, Admitted) and bool(now.chosen)
+        return let_in and self.workload.started is None
 
     @property
     def waits_for_resume(self) -> bool:
@@ -324,10 +329,11 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def next_held(self) -> tuple[Run, ...]:
-        """What the next assignment has to hold."""
+        """What the next assignment has to hold; nothing was ever created for one that `waiting` marks."""
         to = self.assignment
-        current = () if to is None or not self.runs.may_exist(to.run) or self.lets_go(to.run) else (to.run,)
-        return (*self.held, *current)
+        if to is None or to.waiting or not self.runs.may_exist(to.run) or self.lets_go(to.run):
+            return self.held
+        return (*self.held, to.run)
 
     @cached_property
     def unseen(self) -> tuple[str, ...]:

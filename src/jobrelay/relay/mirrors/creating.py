@@ -85,6 +85,8 @@ async def create_mirror(
     context.metrics.mirrors.labels(context.worker.name, "create", "success").inc()
     if mirror_patch(snapshot.adapter, original, created, action.parameters) is not None:
         context.queue.add(ref)  # a webhook of the worker has changed it
+    if snapshot.assignment.admission and not again:
+        return  # whoever admits it tells that it starts
     note = f"Mirror created {'again ' if again else ''}on {context.worker.name}"
     told = EventNote("MirrorCreated", note, "Warning" if again else "Normal")
     context.recorder.record(ObjectReference.of(original, resource), [told])

@@ -111,6 +111,8 @@ class CloneController:
         if workload is None or own is None or not self._claims.is_ours(own.name):
             return None, obj, clone
         found = self._gate.original_of(obj)
+        if clone is None and found is not None and found[0].adapter.read(found[1]).end is not None:
+            return None, obj, clone  # it went with its mirror
         to = assignment_of(found[1]) if found is not None else None
         wanted = self._worker.name in asked(workload, own, to) and not obj.deleting
         body = clone_body(obj, workload.id, self._proofs.origin, self._proof(obj))
