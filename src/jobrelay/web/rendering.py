@@ -13,7 +13,8 @@ from jobrelay.kinds.tables.ages import human_duration, since
 
 _UNITS: Final = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 TONES: Final = {
-    "Running": "good", "NotRunning": "bad", "Complete": "done", "Finished": "done", "Failed": "bad", "Waiting": "wait", "Suspended": "calm",
+    "Running": "good", "NotRunning": "bad", "Complete": "done", "Finished": "done", "Failed": "bad", "Waiting": "wait",
+    "Suspended": "calm",
     "Terminating": "calm", "Deleting": "calm", "WorkerLost": "bad", "Frozen": "bad", "Refused": "bad", "Moving": "wait",
 }  # fmt: skip
 
