@@ -36,7 +36,11 @@ async def test_a_plain_user_sees_their_namespace_and_no_other(fleet: MakeFleet) 
         await served.it.runs("mine")
         async with browsing(ann, "default") as own, browsing(bob, "other") as neighbour:
             assert "mine" in Elements((await own.get("/workloads")).text).texts
-            assert "1 running" in (await own.get("/")).text
+
+            async def runs() -> bool:
+                return "1 running" in (await own.get("/")).text
+
+            await served.it.until(runs)
             assert "mine" in (await own.get("/workloads/default/job:mine")).text
             assert "mine" not in (await neighbour.get("/workloads")).text
             for path in ("/?namespace=default", "/workloads?namespace=default", "/workloads/default/job:mine"):
