@@ -27,4 +27,4 @@ def format_amount(resource: str, value: int) -> str:
     if resource == "cpu":
         return str(Quantity(Fraction(value, 1000), "decimal"))
     binary = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
-    return str(Quantity(Fraction(value), "binary" if binary else "decimal"))
+    return str(Quantity(Fraction(value), "binary" if binary and value % 1024 == 0 else "decimal"))
