@@ -13,7 +13,8 @@ PURE: Final = frozenset(
     {"jobrelay.apimachinery.quantity", "jobrelay.apimachinery.selectors", "jobrelay.kinds.core", "msgspec"}
 )
 STANDARD: Final = frozenset(
-    "__future__ abc collections dataclasses enum fractions functools hashlib heapq math typing".split()
+    {"__future__", "abc", "collections", "dataclasses", "enum", "fractions", "functools", "hashlib", "heapq", "math"}
+    | {"typing"}
 )
 FOLDER: Final = pathlib.Path(core.__file__).parent
 

@@ -15,6 +15,7 @@ from jobrelay.apimachinery.quantity import Quantity, number
 UNLIMITED: Final = 2**63 - 1
 
 
+@functools.lru_cache(16384)
 def amount(resource: str, quantity: str) -> int:
     """The amount that a quantity's text means."""
     exact = number(quantity)
