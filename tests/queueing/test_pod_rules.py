@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from jobrelay.kube import Cache
+from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS
 from jobrelay.queueing.pod_rules import PodRules, filled, refusal, together
 from jobrelay.queueing.resources import LIMIT_RANGES, RUNTIME_CLASSES
@@ -72,6 +74,15 @@ def test_containers_outside_of_the_bounds_are_all_named() -> None:
     assert f"{AT}.containers[0]" in found
 
 
+async def until_seen(it: QueueFleet, cache: Cache, key: Key) -> None:
+    """Wait until admission has an object in its cache."""
+
+    async def seen() -> bool:
+        return key in cache
+
+    await it.it.until(seen)
+
+
 async def until_usage(it: QueueFleet, name: str, usage: dict[str, str]) -> None:
     await it.until_condition(name, "Admitted")
     found = await it.workload(name)
@@ -86,6 +97,7 @@ async def test_a_job_waits_until_the_limits_of_its_namespace_let_it_start() -> N
         await it.make_queue(cpu=4)
         spec = {"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}
         await it.create(LIMIT_RANGES, {"metadata": {"name": "small", "namespace": "default"}, "spec": spec})
+        await until_seen(it, it.gate.objects.limit_ranges, Key("default", "small"))
         await it.client.create(JOBS, queued_job("wide", cpu="2", seconds=1000))
         refused = await it.until_condition("wide", "QuotaReserved", status=False)
         assert refused.message.endswith("requests must not be above the limitRange max")
@@ -98,6 +110,7 @@ async def test_the_overhead_of_a_runtime_class_counts_against_quota() -> None:
         await it.make_queue(cpu=4)
         overhead = {"podFixed": {"cpu": "500m"}}
         await it.create(RUNTIME_CLASSES, {"metadata": {"name": "heavy"}, "handler": "heavy", "overhead": overhead})
+        await until_seen(it, it.gate.objects.runtime_classes, Key("", "heavy"))
         job = queued_job("one", cpu="1", seconds=1000)
         job["spec"]["template"]["spec"]["runtimeClassName"] = "heavy"
         await it.client.create(JOBS, job)

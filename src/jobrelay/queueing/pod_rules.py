@@ -19,6 +19,8 @@ from jobrelay.workloads.requests import pod_requests
 Pod = Mapping[str, Any]
 Texts = Mapping[str, str]
 """Quantities by resource."""
+_Place = tuple[str, int | None]
+"""A field of a pod's spec, and the index in it; empty for the pod itself."""
 
 _CONTAINERS: Final = ("initContainers", "containers")
 _ABOVE_LIMIT: Final = "requests must not exceed its limits"
@@ -73,44 +75,58 @@ def _defaulted(part: Pod, limits: LimitsView) -> Pod:
 
 def refusal(pods: Sequence[Pod], rules: PodRules) -> str:
     """Why the filled pods of a Workload's pod sets would be refused, in Kueue's words; empty if they would not."""
-    at = [Path().child("spec").child("podSets").index(i).child("template").child("spec") for i in range(len(pods))]
-    if errors := [error for pod, path in zip(pods, at, strict=True) for error in _beyond_own_limits(pod, path)]:
+    if errors := [_error(number, each) for number, pod in enumerate(pods) for each in _beyond_own_limits(pod)]:
         return f"resources validation failed: {aggregate(errors)}"
-    if rules.limits and (errors := [e for pod, path in zip(pods, at, strict=True) for e in _outside(pod, path, rules)]):
+    if errors := [_error(number, each) for number, pod in enumerate(pods) for each in _outside(pod, rules)]:
         return f"resources didn't satisfy LimitRange constraints: {aggregate(errors)}"
     return ""
 
 
-def _beyond_own_limits(pod: Pod, path: Path) -> Iterator[FieldError]:
-    for part, at in (*_containers(pod, path), (pod, path.child("resources"))):
+class _Complaint(NamedTuple):
+    place: _Place
+    names: list[str]
+    detail: str
+
+
+def _error(pod_set: int, complaint: _Complaint) -> FieldError:
+    at = Path().child("spec").child("podSets").index(pod_set).child("template").child("spec")
+    part, index = complaint.place
+    at = at.child(part) if part else at
+    return invalid(at if index is None else at.index(index), complaint.names, complaint.detail)
+
+
+def _beyond_own_limits(pod: Pod) -> Iterator[_Complaint]:
+    for part, place in (*_containers(pod), (pod, ("resources", None))):
         limits, requests = _resources(part)
-        if limits and (names := _greater(_amounts(requests), _amounts(limits))):
-            yield invalid(at, names, _ABOVE_LIMIT)
+        if limits and requests and (names := _greater(_amounts(requests), _amounts(limits))):
+            yield _Complaint(place, names, _ABOVE_LIMIT)
 
 
-def _outside(pod: Pod, path: Path, rules: PodRules) -> Iterator[FieldError]:
+def _outside(pod: Pod, rules: PodRules) -> Iterator[_Complaint]:
     """What of a pod is not within the bounds of its namespace."""
     if (limits := rules.limits.get("Container")) is not None:
-        for container, at in _containers(pod, path):
+        for container, place in _containers(pod):
             least, most = (_merged(choose, *_resources(container)) for choose in (min, max))
-            yield from _bounded(_amounts(least), _amounts(most), limits, at)
+            yield from _bounded(_amounts(least), _amounts(most), limits, place)
     if (limits := rules.limits.get("Pod")) is not None:
         exact = pod_requests(pod).items()
         total = {name: min(UNLIMITED, math.ceil(each * 1000 if name == "cpu" else each)) for name, each in exact}
-        yield from _bounded(total, total, limits, path)
+        yield from _bounded(total, total, limits, ("", None))
 
 
-def _bounded(least: Mapping[str, int], most: Mapping[str, int], limits: LimitsView, path: Path) -> Iterator[FieldError]:
+def _bounded(
+    least: Mapping[str, int], most: Mapping[str, int], limits: LimitsView, place: _Place
+) -> Iterator[_Complaint]:
     if names := _greater(most, _amounts(limits.max)):
-        yield invalid(path, names, _ABOVE_MAX)
+        yield _Complaint(place, names, _ABOVE_MAX)
     if names := _greater(_amounts(limits.min), least):
-        yield invalid(path, names, _BELOW_MIN)
+        yield _Complaint(place, names, _BELOW_MIN)
 
 
-def _containers(pod: Pod, path: Path) -> Iterator[tuple[Pod, Path]]:
+def _containers(pod: Pod) -> Iterator[tuple[Pod, _Place]]:
     for part in _CONTAINERS:
         for index, container in enumerate(pod.get(part) or ()):
-            yield container, path.child(part).index(index)
+            yield container, (part, index)
 
 
 def _resources(part: Pod) -> tuple[Texts, Texts]:

@@ -120,6 +120,8 @@ def test_a_rejection_deactivates_whatever_the_others_say() -> None:
         ("cpu", "0.1m", 1, "1m"),
         ("memory", "1Gi", 2**30, "1Gi"),
         ("memory", "1500", 1500, "1500"),
+        ("memory", "1G", 10**9, "1G"),
+        ("memory", "80M", 80 * 10**6, "78125Ki"),
         ("nvidia.com/gpu", "3", 3, "3"),
         ("nvidia.com/gpu", "2000", 2000, "2k"),
     ],

@@ -15,6 +15,7 @@ from jobrelay.apimachinery.quantity import Quantity, number
 UNLIMITED: Final = 2**63 - 1
 
 
+@functools.lru_cache(16384)
 def amount(resource: str, quantity: str) -> int:
     """The amount that a quantity's text means."""
     exact = number(quantity)
@@ -27,4 +28,4 @@ def format_amount(resource: str, value: int) -> str:
     if resource == "cpu":
         return str(Quantity(Fraction(value, 1000), "decimal"))
     binary = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
-    return str(Quantity(Fraction(value), "binary" if binary else "decimal"))
+    return str(Quantity(Fraction(value), "binary" if binary and value % 1024 == 0 else "decimal"))
