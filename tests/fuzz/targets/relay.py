@@ -8,6 +8,7 @@ from typing import Final
 from jobrelay.kube import KubeError
 from jobrelay.kube.objects import Metadata, Object, decode_object
 from jobrelay.kube.resource import JOBS
+from jobrelay.queueing.webhooks.defaults import Queues
 from jobrelay.queueing.webhooks.reviews import Reviews
 from jobrelay.queueing.webhooks.serving import answered
 from jobrelay.relay.api.failures import ApiFailure
@@ -66,7 +67,10 @@ def _credentials(data: bytes) -> None:
     assert tokens.token_in(tokens.kubeconfig_with(data, "new")) == "new"
 
 
-_REVIEWS: Final = Reviews({JOBS: JobAdapter()}, lambda adapter, obj: "q", lambda namespace: True)
+_QUEUES: Final = Queues(
+    lambda adapter, obj: "q", lambda namespace: True, lambda namespace, queue: namespace == "default"
+)
+_REVIEWS: Final = Reviews({JOBS: JobAdapter()}, _QUEUES)
 
 
 def _review(data: bytes) -> None:
