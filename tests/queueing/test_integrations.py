@@ -175,6 +175,16 @@ def test_a_job_that_is_given_another_size_is_stopped_restored_and_queued_anew() 
     assert action(queued(a_job(suspend=True, **resized), held)) == DeleteWorkload()
 
 
+def test_a_job_that_has_the_size_of_an_earlier_admission_is_not_queued_anew() -> None:
+    made = a_job(suspend=True, parallelism=3, completions=3).decode()
+    made["metadata"]["annotations"] = {names.MIN_PARALLELISM: "1"}
+    made["spec"]["template"]["metadata"]["labels"] = {"kueue.x-k8s.io/podset": "main"}
+    job = decode_object(msgspec.json.encode(made))
+    found = action(queued(job, workload_of(a_job(), reserved)))
+    assert isinstance(found, PatchObject)
+    assert found.patch["spec"]["suspend"] is False
+
+
 @pytest.mark.parametrize(("kind", "reason"), [("Complete", "Succeeded"), ("Failed", "Failed")])
 def test_the_end_of_a_job_ends_its_workload(kind: str, reason: str) -> None:
     one = {"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "over"}

@@ -13,9 +13,9 @@ from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import JOBS
 from jobrelay.kube.resource import MUTATINGWEBHOOKCONFIGURATIONS as MUTATING
 from jobrelay.kube.resource import VALIDATINGWEBHOOKCONFIGURATIONS as VALIDATING
-from jobrelay.queueing.resources import CLUSTER_QUEUES
+from jobrelay.queueing.resources import ADMISSION_CHECKS, CLUSTER_QUEUES
 from jobrelay.queueing.webhooks.configurations import NAME, make_configuration
-from jobrelay.queueing.webhooks.defaults import default_patch
+from jobrelay.queueing.webhooks.defaults import Queues, default_patch
 from jobrelay.queueing.webhooks.registration import WebhookRegistration, is_kept
 from jobrelay.queueing.webhooks.reviews import Reviews
 from jobrelay.relay.api.registration import Registered
@@ -143,29 +143,64 @@ def test_webhooks_are_called_by_kueues_names_and_never_stand_in_the_way() -> Non
     }  # fmt: skip
 
 
+def queues(queue: str | None = None, *, default: bool = False, sends_on: bool = False) -> Queues:
+    return Queues(lambda adapter, obj: queue, lambda namespace: default, lambda namespace, name: sends_on)
+
+
 def test_a_delegated_object_is_not_suspended() -> None:
     body = msgspec.json.encode(queued_job("train", managed_by=RELAY))
-    assert default_patch(JobAdapter(), decode_object(body), "main", has_default=lambda namespace: False) == []
+    assert default_patch(JobAdapter(), decode_object(body), queues("main")) == []
 
 
 def test_a_job_without_labels_gets_them_whole() -> None:
     body = msgspec.json.encode({"metadata": {"name": "a"}, "spec": {"template": {}}})
-    patch = default_patch(JobAdapter(), decode_object(body), None, has_default=lambda namespace: True)
-    assert patch == [
+    assert default_patch(JobAdapter(), decode_object(body), queues(default=True)) == [
         {"op": "add", "path": "/metadata/labels", "value": {QUEUE: "default"}},
         {"op": "add", "path": "/spec/suspend", "value": True},
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "path", "value"),
+    [
+        ("Job", {}, "/spec/managedBy", "kueue.x-k8s.io/multikueue"),
+        ("Job", {"managedBy": "kubernetes.io/job-controller"}, "/spec/managedBy", "kueue.x-k8s.io/multikueue"),
+        ("PyTorchJob", {}, "/spec/runPolicy", {"managedBy": "kueue.x-k8s.io/multikueue"}),
+    ],
+)
+def test_an_object_in_a_queue_for_other_clusters_is_delegated(
+    kind: str, spec: dict[str, Any], path: str, value: Any
+) -> None:
+    adapter = next(each for each in load_adapters() if each.resource.kind == kind)
+    body = msgspec.json.encode({"metadata": {"name": "a", "labels": {QUEUE: "q"}}, "spec": spec})
+    patch = default_patch(adapter, decode_object(body), queues("q", sends_on=True))
+    assert patch == [{"op": "add", "path": path, "value": value}]
+
+
+async def test_a_job_in_a_queue_with_multikueues_check_runs_on_a_worker() -> None:
+    async with queue_fleet(1, webhooks=True) as it:
+        check = {"metadata": {"name": "mk"}, "spec": {"controllerName": "kueue.x-k8s.io/multikueue"}}
+        await it.create(ADMISSION_CHECKS, check)
+        await it.make_queue(admissionChecksStrategy={"admissionChecks": [{"name": "mk"}]})
+        await it.it.until(lambda: _sends_on(it))
+        made = await it.client.create(JOBS, queued_job("train", managed_by=None, seconds=1000))
+        assert made.decode()["spec"]["managedBy"] == "kueue.x-k8s.io/multikueue"
+        await it.it.runs("train")
+
+
+async def _sends_on(it: QueueFleet) -> bool:
+    return it.gate.objects.sends_on("default", "main")
+
+
 def test_what_is_no_review_is_not_answered() -> None:
-    reviews = Reviews({JOBS: JobAdapter()}, lambda adapter, obj: None, lambda namespace: False)
+    reviews = Reviews({JOBS: JobAdapter()}, queues())
     for body in (b"", b"[]", b'{"request": {}}', b'{"request": {"uid": 1, "resource": {}}}'):
         with pytest.raises(msgspec.DecodeError):
             reviews.validate(body)
 
 
 def test_a_deletion_and_another_kind_are_let_pass() -> None:
-    reviews = Reviews({JOBS: JobAdapter()}, lambda adapter, obj: None, lambda namespace: False)
+    reviews = Reviews({JOBS: JobAdapter()}, queues())
     for resource in ({"group": "batch", "resource": "jobs"}, {"group": "", "resource": "pods"}):
         body = msgspec.json.encode(
             {"request": {"uid": "u", "resource": resource, "operation": "DELETE", "object": None}}

@@ -25,7 +25,7 @@ from jobrelay.queueing.overview import explain_workload, overview
 from jobrelay.queueing.state import QueueState
 from jobrelay.queueing.status_controller import QueueStatusController
 from jobrelay.queueing.views import WorkloadView
-from jobrelay.queueing.webhooks.defaults import DEFAULT_QUEUE
+from jobrelay.queueing.webhooks.defaults import DEFAULT_QUEUE, Queues
 from jobrelay.queueing.webhooks.reviews import Reviews
 from jobrelay.queueing.workload_controller import WorkloadController
 from jobrelay.queueing.writing import WorkloadWriter
@@ -51,8 +51,7 @@ class QueueingGate:
         self.managed = ManagedObjects(parts.originals, parts.namespaces, configuration)
         self.reviews = Reviews(
             {resource: adapter for resource, (adapter, _) in parts.originals.items()},
-            self.managed.queue_of,
-            self._has_default_queue,
+            Queues(self.managed.queue_of, self._has_default_queue, objects.sends_on),
         )
         """Answers what the API server asks about objects that are written."""
         self.metrics = QueueMetrics()

@@ -14,7 +14,7 @@ from jobrelay.kube import EventNote
 from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.changes import Change
 from jobrelay.queueing.conditions import Conditions, find, holds
-from jobrelay.queueing.core.checks import CheckPhase, CheckState, outcome, required_checks
+from jobrelay.queueing.core.checks import CheckPhase, CheckState, outcome
 from jobrelay.queueing.core.lifecycle import (
     Deactivation,
     Eviction,
@@ -76,7 +76,7 @@ class QueueFacts:
         if admission is None:
             everywhere = (each for each in self.checks if not each.on_flavors or each.on_flavors >= self.flavors)
             return tuple(each.name for each in everywhere)
-        return required_checks(
+        return core.required_checks(
             self.checks, {flavor for each in admission.pod_set_assignments for flavor in each.flavors.values()}
         )
 
@@ -112,10 +112,14 @@ def next_step(view: WorkloadView, key: str, queues: QueueFacts, config: core.Con
     target = find(status.conditions, names.DEACTIVATION_TARGET)
     if target is not None and target.holds:
         return Step(spec={"active": False})
+    if status.admission is None and (gates := view.annotations.get(names.ADMISSION_GATED_BY)):
+        message = f"Admission is gated by: {gates}"
+        return Step(status=changes.pending(status, names.ADMISSION_GATED, message, now, owned=view.owned))
     if evicted is not None and evicted.holds:
         return _after_eviction(view, queues, now)
     if status.admission is None:
-        return _waiting(view, queues, now)
+        step = _waiting(view, queues, now)
+        return step if step.status is not None else replace(step, status=_check(view, queues, now))
     return _holding(view, key, queues, config, now)
 
 
@@ -149,20 +153,15 @@ def _after_eviction(view: WorkloadView, queues: QueueFacts, now: datetime) -> St
 
 def _waiting(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
     status = view.status
-    if gates := view.annotations.get(names.ADMISSION_GATED_BY):
-        message = f"Admission is gated by: {gates}"
-        return Step(status=changes.pending(status, names.ADMISSION_GATED, message, now, owned=view.owned))
     requeued = find(status.conditions, names.REQUEUED)
     waits = requeued is not None and not requeued.holds
     step = _requeue(view, requeued.reason, queues, now) if requeued is not None and waits else NOTHING
     if step.status is not None:
         return step
     if queues.problem:
-        told = changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned)
-        return replace(step, status=told or _check(view, queues, now))
-    if waits:
-        return step
-    return replace(step, status=_check(view, queues, now), tell_again=is_outdated(status.conditions))
+        change = changes.pending(status, names.INADMISSIBLE, queues.problem, now, owned=view.owned)
+        return replace(step, status=change)
+    return replace(step, tell_again=not waits and is_outdated(status.conditions))
 
 
 def is_outdated(conditions: Conditions) -> bool:

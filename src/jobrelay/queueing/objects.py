@@ -163,6 +163,14 @@ class QueueObjects:
             flavors=frozenset(each.name for group in of_target.resource_groups for each in group.flavors),
         )
 
+    def sends_on(self, namespace: str, local_queue: str) -> bool:
+        """Whether what is admitted through a LocalQueue is for other clusters: its ClusterQueue has such a check."""
+        queue = self.local_queue(namespace, local_queue)
+        target = self.cluster_queue(queue.decode(LocalQueueView).spec.cluster_queue) if queue is not None else None
+        rules = target.decode(ClusterQueueView).spec.checks if target is not None else ()
+        found = (self.checks.get(Key("", each.name)) for each in rules)
+        return any(check is not None and is_multikueue(check) for check in found)
+
     def _waited_for(self, checks: Iterable[CheckRuleView]) -> Iterator[AdmissionCheckRule]:
         """The rules of checks but those for other clusters, where the relay sends what is admitted."""
         for each in checks:

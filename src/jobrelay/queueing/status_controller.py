@@ -16,7 +16,7 @@ from jobrelay.kube import Cache, Client, Clock, NotFound, Object, Resource, merg
 from jobrelay.kube.objects import Key
 from jobrelay.queueing import names
 from jobrelay.queueing.admitting import NOT_LEADING
-from jobrelay.queueing.conditions import holds, with_condition
+from jobrelay.queueing.conditions import find, holds, with_condition
 from jobrelay.queueing.core.shares import share
 from jobrelay.queueing.objects import is_multikueue
 from jobrelay.queueing.queue_conditions import cluster_queue_activity, inactive_reasons, local_queue_activity
@@ -159,13 +159,7 @@ class QueueStatusController:
         workloads = self._objects.workloads_in(queue.key)
         holdings = self._holdings(each for each in workloads)
         waiting = [each.decode(WorkloadView) for each in workloads]
-        pending = sum(
-            view.status.admission is None
-            and view.spec.active
-            and names.ADMISSION_GATED_BY not in view.annotations
-            and not holds(view.status.conditions, names.FINISHED)
-            for view in (waiting if view.spec.stop_policy == "None" else ())
-        )
+        pending = sum(_is_pending(view) for view in (waiting if view.spec.stop_policy == "None" else ()))
         now, generation = self._clock.now(), queue.metadata.generation
         status = queue_status(view.status.conditions, activity, holdings, pending, generation, now)
         node = self._state.scheduler.snapshot.queues.get(view.spec.cluster_queue)
@@ -217,6 +211,15 @@ def _own(resource: Resource) -> Callable[[Object | None, Object | None], Iterabl
         return ((resource, new.key),) if new is not None else ()
 
     return keys
+
+
+def _is_pending(view: WorkloadView) -> bool:
+    """Whether a Workload waits for quota; one that is gated, or backs off, does not."""
+    if view.status.admission is not None or not view.spec.active or holds(view.status.conditions, names.FINISHED):
+        return False
+    requeued, state = find(view.status.conditions, names.REQUEUED), view.status.requeue_state
+    backs_off = requeued is not None and not requeued.holds and state is not None and state.requeue_at is not None
+    return names.ADMISSION_GATED_BY not in view.annotations and not backs_off
 
 
 def _same(obj: Object, status: dict[str, Any]) -> bool:

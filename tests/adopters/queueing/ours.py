@@ -21,8 +21,8 @@ from .stage import staged
 
 QUIET: Final = 1.3
 """The Job controller batches what pods tell it for a second."""
-TIMED_QUIET: Final = 2.5
-"""As where Kueue was recorded, for families in which something happens after a time."""
+TIMED_QUIET: Final = 4.0
+"""For families in which something happens after a time, as long as steps took where Kueue was recorded."""
 CONFIGURATION: Final = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from jobrelay.kube import KubeError
 from jobrelay.kube.objects import Metadata, Object, decode_object
+from jobrelay.kube.resource import JOBS
+from jobrelay.queueing.webhooks.defaults import Queues
+from jobrelay.queueing.webhooks.reviews import Reviews
+from jobrelay.queueing.webhooks.serving import answered
+from jobrelay.relay.api.failures import ApiFailure
 from jobrelay.relay.assignment import ASSIGNMENT, EPOCH, assignment_of, epoch_of, invalid_epoch
 from jobrelay.relay.workers import tokens
 from jobrelay.relay.workers.transforms import checked_mirror, node_for_capacity, pod_for_capacity
@@ -61,10 +67,30 @@ def _credentials(data: bytes) -> None:
     assert tokens.token_in(tokens.kubeconfig_with(data, "new")) == "new"
 
 
+_QUEUES: Final = Queues(
+    lambda adapter, obj: "q", lambda namespace: True, lambda namespace, queue: namespace == "default"
+)
+_REVIEWS: Final = Reviews({JOBS: JobAdapter()}, _QUEUES)
+
+
+def _review(data: bytes) -> None:
+    """Whatever is sent to the webhooks of queues, it is answered or refused."""
+    for reply in (_REVIEWS.validate, _REVIEWS.mutate):
+        with suppress(ApiFailure):
+            answered(reply, data)
+
+
 RELAY: Final = (
     Target("assignment", plain(of_text(_annotations)), (), (*JSON_WORDS, b'"cluster":"a"', b'"epoch":', b'"since":')),
     Target("mirror", plain(_mirror), (KubeError,), _WORDS),
     Target("worker-objects", plain(_capacity), (KubeError,), _WORDS),
+    Target("review", plain(_review), (), (
+        *_WORDS, b'{"request":{"uid":"u","operation":"CREATE",', b'"resource":{"group":"batch","resource":"jobs"}',
+        b'"resource":{"group":"kueue.x-k8s.io","resource":"clusterqueues"}', b'"object":{', b'"oldObject":{',
+        b'"resource":"workloads"', b'"resourceGroups":[{', b'"coveredResources":["cpu"]', b'"nominalQuota":"1"',
+        b'"podSets":[{', b'"reclaimablePods":', b'"annotations":{"kueue.x-k8s.io/job-min-parallelism":"1"}',
+        b'"labels":{"kueue.x-k8s.io/queue-name":"q"}',
+    )),
     Target("worker-credentials", plain(_credentials), (ValueError,),
            (b".", b"eyJ", b"users:\n", b"current-context: c\n", b"contexts:\n")),
 )  # fmt: skip

@@ -66,6 +66,21 @@ def test_a_changed_queue_wakes_its_own_tree_only() -> None:
     assert settle(scheduler) == ["y"]
 
 
+def test_a_holder_whose_priority_changes_wakes_those_that_may_preempt_it() -> None:
+    preemption = PreemptionSpec("LowerPriority")
+    scheduler = make(queue("a", 1, preemption=preemption), holders=[holder("h", "a", 1, 5)])
+    push(scheduler, workload("x", "a", 1))
+    assert settle(scheduler) == []
+    scheduler.hold(holder("h", "a", 1, -1))
+    assert [each.target.key for decisions in scheduler.settle(0.0) for each in decisions.preemptions] == ["ns/h"]
+
+
+def test_a_workload_that_backs_off_is_not_counted() -> None:
+    scheduler = make(queue("a", 1))
+    push(scheduler, workload("x", "a", 1, requeue_at=9.0, waits=True), workload("y", "a", 1, waits=True))
+    assert scheduler.counts("a") == (0, 1)
+
+
 def test_a_namespace_wakes_the_queues_of_its_workloads() -> None:
     scheduler = make(queue("a", 1), holders=[holder("h", "a", 1)])
     push(scheduler, workload("x", "a", 1))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .checks import CheckOutcome, CheckState, outcome
+from .checks import CheckOutcome, CheckState, outcome, required_checks
 from .config import Config, FairSharing, WaitForPodsReady
 from .decisions import Assignment, Decisions, Head, Mode, Preemption, Requeue, Reservation
 from .lifecycle import (
@@ -83,6 +83,7 @@ __all__ = [
     "pods_ready_deadline",
     "pods_ready_eviction",
     "requeue_after_timeout",
+    "required_checks",
     "schedule",
     "share",
     "stopped",

@@ -155,9 +155,10 @@ class PendingQueue:
         return iter(sorted(everyone, key=lambda one: (one.key != self._preemptor, _key(one))))
 
     def counts(self) -> tuple[int, int]:
-        """How many are to be looked at, and how many are not until something changes."""
+        """How many are to be looked at, and how many are not until something changes, without those that back off."""
         parked = sum(self._lines[shape].parked for _, shape in self._workloads.values())
-        return len(self._workloads) - parked, parked + len(self._parked) + len(self._delayed)
+        delayed = sum(one.requeue_at is None for one in self._delayed.values())
+        return len(self._workloads) - parked, parked + len(self._parked) + delayed
 
     def _stays(self, decision: Requeue) -> bool:
         if self.strict:

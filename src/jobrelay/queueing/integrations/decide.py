@@ -224,8 +224,13 @@ def _restore(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
 
 
 def _was_resized(queued: QueuedObject, view: WorkloadView) -> bool:
-    """Whether a Job has another number of pods than it has asked for and than it has got."""
+    """Whether a Job has another number of pods than it has asked for and than it has got.
+
+    One that may shrink can have the number from an earlier admission, and cannot be given another one while it runs.
+    """
     if queued.adapter.resource != JOBS or queued.delegated or not view.spec.pod_sets:
+        return False
+    if names.MIN_PARALLELISM in queued.obj.metadata.annotations and is_injected(queued.obj):
         return False
     assert view.status.admission is not None
     counts = {each.count for each in view.status.admission.pod_set_assignments}

@@ -12,7 +12,7 @@ from jobrelay.apimachinery.field import FieldError, aggregate
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import decode_object
 from jobrelay.queueing.resources import CLUSTER_QUEUES, COHORTS, RESOURCE_FLAVORS, WORKLOADS
-from jobrelay.queueing.webhooks.defaults import Patch, default_patch
+from jobrelay.queueing.webhooks.defaults import Patch, Queues, default_patch
 from jobrelay.queueing.webhooks.flavors import check_resource_flavor
 from jobrelay.queueing.webhooks.jobs import WrittenObject, check_object
 from jobrelay.queueing.webhooks.quotas import check_cluster_queue, check_cohort
@@ -50,20 +50,11 @@ class _Review(msgspec.Struct, frozen=True):
 
 
 class Reviews:
-    """Answers what API servers ask about writes.
+    """Answers what API servers ask about writes; `adapters` are the kinds that can be queued."""
 
-    `adapters` are the kinds that can be queued. `queue_of` tells the LocalQueue of an object, None if it is not queued,
-    and `has_default` whether objects that name no queue are queued by default in a namespace.
-    """
-
-    def __init__(
-        self,
-        adapters: Mapping[Resource, Adapter],
-        queue_of: Callable[[Adapter, Object], str | None],
-        has_default: Callable[[str], bool],
-    ) -> None:
+    def __init__(self, adapters: Mapping[Resource, Adapter], queues: Queues) -> None:
         self._adapters = {(each.group, each.plural): adapter for each, adapter in adapters.items()}
-        self._queue_of, self._has_default = queue_of, has_default
+        self._queues = queues
 
     def validate(self, body: bytes) -> bytes:
         """The answer of the validating webhooks; raises msgspec.DecodeError for what is no review."""
@@ -77,8 +68,7 @@ class Reviews:
         adapter = self._adapters.get((request.resource.group, request.resource.resource))
         patch: Patch = []
         if adapter is not None and request.operation == "CREATE":
-            obj = _named(request, adapter.resource)
-            patch = default_patch(adapter, obj, self._queue_of(adapter, obj), has_default=self._has_default)
+            patch = default_patch(adapter, _named(request, adapter.resource), self._queues)
         return _answer(request.uid, patch=patch)
 
     def _errors(self, request: _Request) -> list[FieldError]:

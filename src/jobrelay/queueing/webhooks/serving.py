@@ -17,8 +17,11 @@ from jobrelay.queueing.webhooks.configurations import MUTATE, VALIDATE
 from jobrelay.queueing.webhooks.reviews import Reviews
 from jobrelay.relay.api.failures import ApiFailure, unavailable
 
-__all__ = ["webhook_routes"]
+__all__ = ["answered", "webhook_routes"]
 
+_UNANSWERABLE: Final = (
+    msgspec.DecodeError, KubeError, RecursionError, AttributeError, LookupError, TypeError, ValueError
+)  # fmt: skip
 _LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a review: an old and a new object, of which each has at most a few megabytes."""
 
@@ -31,13 +34,20 @@ def webhook_routes(reviews: Callable[[], Reviews | None]) -> list[web.RouteDef]:
         if present is None:
             raise unavailable("the relay does not admit workloads at present")
         reply = present.mutate if request.path == MUTATE else present.validate
-        try:
-            body = reply(await _read(request))
-        except (msgspec.DecodeError, KubeError) as error:
-            raise ApiFailure(400, "BadRequest", f"this is not a review that can be answered: {error}") from error
-        return web.Response(body=body, content_type="application/json")
+        return web.Response(body=answered(reply, await _read(request)), content_type="application/json")
 
     return [web.post(MUTATE, answer), web.post(VALIDATE, answer)]
+
+
+def answered(reply: Callable[[bytes], bytes], body: bytes) -> bytes:
+    """The answer to a body that anybody may have sent; raises ApiFailure if it cannot be answered.
+
+    An API server sends objects of the shape that their schemas have, so that is not checked here once more.
+    """
+    try:
+        return reply(body)
+    except _UNANSWERABLE as error:
+        raise ApiFailure(400, "BadRequest", f"this is not a review that can be answered: {error}") from error
 
 
 async def _read(request: web.Request) -> bytes:
