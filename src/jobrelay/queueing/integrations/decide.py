@@ -230,7 +230,7 @@ def _was_resized(queued: QueuedObject, view: WorkloadView) -> bool:
     """
     if queued.adapter.resource != JOBS or queued.delegated or not view.spec.pod_sets:
         return False
-    if names.MIN_PARALLELISM in queued.obj.metadata.annotations and is_injected(queued.obj):
+    if names.MIN_PARALLELISM in queued.obj.metadata.annotations and is_injected(queued.adapter, queued.obj):
         return False
     assert view.status.admission is not None
     counts = {each.count for each in view.status.admission.pod_set_assignments}
