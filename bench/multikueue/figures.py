@@ -26,8 +26,7 @@ def figures(results: Results) -> list[Figure]:
 def _own(one: Round, found: Sequence[Result]) -> list[Figure]:
     shown = [Figure(f"{one.name}: Jobs", _rate(found), "/s"), Figure(f"{one.name}: CPU", _cpu(found), "ms per Job")]
     if one.worker:
-        removed = median(each.jobs / each.cleared for each in found)
-        shown.insert(1, Figure(f"{one.name}: until all is removed", removed, "/s"))
+        shown.insert(1, Figure(f"{one.name}: until all is removed", _removed(found), "/s"))
         shown += [
             Figure(f"{one.name}: writes", _writes(found), "per Job"),
             Figure(f"{one.name}: writes and Events", _writes(found, events=True), "per Job"),
@@ -38,8 +37,11 @@ def _own(one: Round, found: Sequence[Result]) -> list[Figure]:
 def _beside(results: Results, one: Round) -> list[Figure]:
     theirs, ours = results[MULTIKUEUE], results[one]
     times = _rate(ours) / _rate(theirs)
-    fewer = Figure(f"{one.name}: writes", _writes(ours) / _writes(theirs), "of MultiKueue's", 1.0)
-    return [Figure(f"{one.name}: Jobs", times, "times MultiKueue's", _TARGETS[one], True, _limits(results, one)), fewer]
+    return [
+        Figure(f"{one.name}: Jobs", times, "times MultiKueue's", _TARGETS[one], True, _limits(results, one)),
+        Figure(f"{one.name}: until all is removed", _removed(ours) / _removed(theirs), "times MultiKueue's"),
+        Figure(f"{one.name}: writes", _writes(ours) / _writes(theirs), "of MultiKueue's", 1.0),
+    ]
 
 
 def _limits(results: Results, one: Round) -> str:
@@ -53,6 +55,10 @@ def _limits(results: Results, one: Round) -> str:
 
 def _rate(found: Sequence[Result]) -> float:
     return median(each.rate for each in found)
+
+
+def _removed(found: Sequence[Result]) -> float:
+    return median(each.jobs / each.cleared for each in found)
 
 
 def _cpu(found: Sequence[Result]) -> float:
