@@ -77,6 +77,22 @@ async def test_the_relay_is_asked(fleet: MakeFleet) -> None:
         assert (found["stage"], found["cluster"]) == ("Running", place)
 
 
+async def test_another_worker_can_be_supposed(fleet: MakeFleet) -> None:
+    async with answering_fleet(fleet) as it:
+        container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "500"}}}
+        await it.submit(template={"spec": {"restartPolicy": "Never", "containers": [container]}})
+        asked = ("explain", "train", "--if", "worker=w4:cpu=640")
+
+        async def placed() -> str:
+            found = json.loads((await call(it, *asked, "-o", "json")).stdout)
+            return str((found.get("supposed") or {}).get("worker", ""))
+
+        assert await it.until(placed) == "w4"
+        assert "  with worker=w4:cpu=640: " in (await call(it, *asked)).stdout
+        wrong = await call(it, "explain", "train", "--if", "worker=w4")
+        assert "is not a worker: write worker=NAME:RESOURCE=AMOUNT" in wrong.stderr
+
+
 async def test_without_the_relay_objects_and_events_are_shown(fleet: MakeFleet) -> None:
     async with answering_fleet(fleet, registered=True) as it:
         await it.submit()

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 @WORKLOAD
 @NAMESPACE
 @click.option(
-    "--if", "changes", metavar="quota.RESOURCE=[+-]AMOUNT", multiple=True,
-    help="Say what would become of a queued workload with another quota of its ClusterQueue; can be repeated.",
+    "--if", "changes", metavar="CHANGE", multiple=True,
+    help="Say what would be with another quota of its ClusterQueue (quota.RESOURCE=[+-]AMOUNT) or with another worker "
+    "(worker=NAME:RESOURCE=AMOUNT,...); can be repeated.",
 )  # fmt: skip
 @output_option("text", "json", "yaml")
 @kind_options
@@ -49,6 +50,7 @@ def explain(
     jobrelay explain jobset/train
     jobrelay explain pipelinerun/build
     jobrelay explain job/train --if quota.cpu=+10
+    jobrelay explain job/train --if worker=w4:cpu=64,memory=256Gi
     """
     from jobrelay.cli.explanation import print_explanation
 
@@ -60,14 +62,16 @@ async def _explain(
 ) -> dict[str, Any]:
     async with kinds.relay(management, namespace) as relay:
         found = await relay.explain(workload, changes)
-        if changes and not found.get("queue"):
+        of_queue = [each for each in changes if not each.startswith("worker=")]
+        if changes and (found.get("relayUnreachable") or (of_queue and not found.get("queue"))):
             raise _no_what_if(found.get("relayUnreachable", ""))
         return {**found, **await _owner(relay, workload)}
 
 
 def _no_what_if(problem: str) -> Failure:
     if problem:
-        return Failure(f"--if: {problem}", "write --if quota.cpu=+10, for a resource of its ClusterQueue")
+        hint = "write --if quota.cpu=+10, for a resource of its ClusterQueue, or --if worker=w4:cpu=64"
+        return Failure(f"--if: {problem}", hint)
     return Failure("--if: it is in no queue of this relay", "label it kueue.x-k8s.io/queue-name, and see --queueing")
 
 

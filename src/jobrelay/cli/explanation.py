@@ -51,6 +51,8 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
     for each in found.get("dependencies", ()):
         yield from textwrap.wrap(f"  needs     {_needed(each)}", _WIDTH, subsequent_indent=" " * 12)
     yield from _queue(found.get("queue") or {})
+    if found.get("supposed"):
+        yield from textwrap.wrap(f"  {_placed(found['supposed'])}", _WIDTH, subsequent_indent=" " * 12)
     yield from worker_lines(found)
     yield from _events(found)
 
@@ -71,6 +73,11 @@ def _queue(found: Mapping[str, Any]) -> Iterator[str]:
     supposed = found.get("supposed")
     if supposed:
         yield from textwrap.wrap(f"  {_supposed(supposed)}", _WIDTH, subsequent_indent=" " * 12)
+
+
+def _placed(supposed: Mapping[str, Any]) -> str:
+    """Where it would be with other workers."""
+    return f"with {', '.join(supposed['changes'])}: {supposed['sentence']}"
 
 
 def _supposed(found: Mapping[str, Any]) -> str:

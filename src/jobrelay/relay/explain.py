@@ -57,6 +57,8 @@ class Explanation(WorkloadView, frozen=True):
     dependencies: tuple[DependencyView, ...] = ()
     queue: Mapping[str, Any] | None = None
     """Its place in a queue; None if it is in none."""
+    supposed: Mapping[str, Any] | None = None
+    """Where it would be placed with other workers; None if nobody asked."""
 
 
 def workload_view(
@@ -82,6 +84,7 @@ def explain(
     decision: OriginalDecision,
     line: LinePlace | None = None,
     queue: Mapping[str, Any] | None = None,
+    supposed: Mapping[str, Any] | None = None,
 ) -> Explanation:
     """The full explanation, with the verdicts of a placement at this moment."""
     verdicts: tuple[WorkerVerdict, ...] = ()
@@ -110,6 +113,7 @@ def explain(
         problems=(*problems, *_lookalikes(snapshot)),
         dependencies=dependency_views(snapshot.references, snapshot.answers, mirrors),
         queue=queue,
+        supposed=supposed,
     )
 
 

@@ -44,6 +44,7 @@ from jobrelay.relay.priorities import PriorityClasses
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
+from jobrelay.relay.supposing import split, suppose_workers
 from jobrelay.relay.worker_controllers import WorkerControllers
 from jobrelay.relay.workers import (
     Connect,
@@ -273,14 +274,16 @@ class Relay:
     def explain(self, ref: WorkloadRef, changes: Sequence[str] = ()) -> Explanation | None:
         """Why a workload is where it is; None if there is no such original.
 
-        Of one in a queue also its place there, with `changes` as it would be after them; raises ValueError for a change
-        that cannot be read.
+        Of one in a queue also its place there. With `changes` of quotas or workers also what would be after them;
+        raises ValueError for a change that cannot be read.
         """
         found = self.originals.decision(ref)
         if found is not None:
-            snapshot = found[0]
-            queue = self.gate.explain(snapshot.adapter, snapshot.original, changes) if self.gate is not None else None
-            return explain(*found, self.line_places().get(ref), queue)
+            snapshot, change = found[0], split(changes)
+            gate, workers = self.gate, change[True]
+            queue = gate.explain(snapshot.adapter, snapshot.original, change[False]) if gate is not None else None
+            supposed = suppose_workers(snapshot, workers) if workers else None
+            return explain(*found, self.line_places().get(ref), queue, supposed)
         kind = self.kinds.kinds[ref.kind]
         problem = self.kinds.problem(kind)
         return not_followed(kind.adapter.resource.kind, ref.key, problem) if problem else None

@@ -206,7 +206,7 @@ class AsyncRelay:
     async def explain(self, workload: WorkloadLike, changes: Sequence[str] = ()) -> dict[str, Any]:
         """Why a workload is where it is, as the relay says it.
 
-        With `changes` (`quota.cpu=+10`) also what would become of a queued one after them.
+        With `changes` also what would be after them: `quota.cpu=+10` of a queued one, `worker=w4:cpu=64`.
         """
         adapter, name, namespace = await self.find(workload)
         return await explain_workload(self.client, self, adapter, name, namespace, changes)
