@@ -1,7 +1,7 @@
 """Takes the pictures of the dashboard in docs/pictures: `python tools/pictures.py`.
 
 Needs Chromium on PATH and `pip install playwright`. Starts a fleet with scripted pods, gives it work, opens the
-dashboard as a user would, and takes a picture of each page, in light and dark and in the width of a phone.
+dashboard as a user would, and takes pictures; with --all of each page, in light and dark and in the width of a phone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,17 @@ WORK: Final = (
     ("vision", "label", 40, 1, "1"), ("nightly", "report", 2, 1, "500m"), ("nightly", "backup", 900, 1, "1"),
     ("vision", "segment", 900, 1, "48"), ("research", "ablation", 900, 2, "3"), ("research", "sweep", 900, 2, "4"),
 )  # fmt: skip
+
+
+PICTURES: Final = (
+    ("overview", "/", "light", 1280, 860), ("workload", "/workloads/research/job:train-large", "dark", 1180, 900),
+    ("overview-dark", "/", "dark", 1280, 860), ("workloads", "/workloads", "light", 1280, 760),
+    ("workload-waits", "/workloads/vision/job:segment", "light", 1280, 900), ("queues", "/queues", "dark", 1280, 700),
+    ("workers", "/workers", "light", 1280, 480), ("phone", "/workloads", "light", 390, 844),
+    ("phone-overview", "/", "dark", 390, 844),
+)  # fmt: skip
+DOCUMENTED: Final = 2
+"""How many of them are in the docs."""
 
 
 def job(namespace: str, name: str, seconds: int, pods: int, cpu: str) -> dict[str, Any]:
@@ -107,20 +118,13 @@ def create_namespaces(kubeconfig: pathlib.Path, spaces: list[dict[str, Any]]) ->
     asyncio.run(create())
 
 
-def take(url: str, folder: pathlib.Path) -> None:
-    """The pictures of all pages."""
+def take(url: str, folder: pathlib.Path, *, everything: bool) -> None:
+    """The pictures of the docs, or of all pages."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
-        for name, path, scheme, width, height in (
-            ("overview", "/", "light", 1280, 860), ("overview-dark", "/", "dark", 1280, 860),
-            ("workloads", "/workloads", "light", 1280, 760),
-            ("workload", "/workloads/research/job:train-large", "light", 1280, 1250),
-            ("workload-dark", "/workloads/vision/job:segment", "dark", 1280, 900),
-            ("workers", "/workers", "light", 1280, 480), ("phone", "/workloads", "light", 390, 844),
-            ("phone-overview", "/", "dark", 390, 844),
-        ):  # fmt: skip
+        for name, path, scheme, width, height in PICTURES if everything else PICTURES[:DOCUMENTED]:
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             page.goto(url)
             page.goto(url.partition("/?")[0] + path)
@@ -134,6 +138,7 @@ def take(url: str, folder: pathlib.Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=pathlib.Path, default=FOLDER)
+    parser.add_argument("--all", action="store_true", help="also of pages that are not in the docs")
     parser.add_argument("--seconds", type=float, default=75.0, help="how long the fleet works before the pictures")
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
@@ -141,7 +146,7 @@ def main() -> None:
         submit(kubeconfig)
         time.sleep(chosen.seconds)
         with dashboard(kubeconfig) as url:
-            take(url, chosen.folder)
+            take(url, chosen.folder, everything=chosen.all)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ from jobrelay.cli.relay.tuning import Tuning, tuning_options
 )  # fmt: skip
 @click.option(
     "--api-listen", metavar="ADDR:PORT", default="",
-    help="The address of the API for users (relay.jobrelay.dev), over TLS; port 0 means a free one.  [default: none]",
+    help="The address of the API for users (relay.jobrelay.dev) and of the dashboard, over TLS; port 0 means a free "
+    "one.  [default: none]",
 )  # fmt: skip
 @click.option(
     "--api-host", metavar="HOST", default="",
@@ -97,7 +98,8 @@ def run(
 
     Workers are MultiKueueCluster objects with a kubeconfig in a Secret (`jobrelay worker add` creates both), or
     --worker options for local use. Several replicas can run: one leads, and another takes over within 15 seconds.
-    With --api-listen every replica serves the API by which ordinary users see their workloads and read their logs.
+    With --api-listen every replica serves the API by which ordinary users see their workloads and read their logs,
+    and below /dashboard/ pages for their browsers.
 
     \b
     jobrelay relay run --kubeconfig management.kubeconfig

@@ -37,6 +37,8 @@ log = get_logger(__name__)
 
 _MOST_FOLLOWED: Final = 500
 """Logs that are followed at the same time."""
+_MOST_WATCHED: Final = 2000
+"""Watches of activity that are open at the same time."""
 _DOCUMENTS: Final[dict[str, Callable[[], object]]] = {
     "/apis": lambda: GROUPS,
     f"/apis/{GROUP}": lambda: GROUP_DOCUMENT,
@@ -68,7 +70,7 @@ class RelayApi:
         self._client, self._relay, self._proxy, self._clock = client, relay, proxy, clock
         self._activity, self._routes = activity, routes
         self._reviews = Reviews(client, clock)
-        self._followed = 0
+        self._followed = self._watched = 0
 
     def application(self, pages: tuple[str, web.Application] | None = None) -> web.Application:
         """All routes, and an application for people below a path of its own."""
@@ -162,7 +164,13 @@ class RelayApi:
         if not _watches(request):
             return _json(await reading.activity(namespace))
         await reading.seen_kinds(namespace)
-        return await _send_versions(request, self._activity.versions(namespace))
+        if self._watched >= _MOST_WATCHED:
+            raise ApiFailure(429, "TooManyRequests", f"{_MOST_WATCHED} watches are open at present; try again later")
+        self._watched += 1
+        try:
+            return await _send_versions(request, self._activity.versions(namespace))
+        finally:
+            self._watched -= 1
 
     async def _workloads(self, request: web.Request, caller: Caller) -> web.Response:
         namespace, asked = request.match_info.get("namespace", ""), parse_page_request(request.query)
