@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +14,9 @@ from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.options import duration_seconds
 from jobrelay.cli.output import output_option
+
+if TYPE_CHECKING:
+    from jobrelay.cli.top.looking import FleetSource
 
 __all__ = ["top"]
 
@@ -47,27 +53,29 @@ def top(
     """
     if not once and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Failure("a screen needs a terminal", "print one look with --once")
-    run(_top(namespace, all_namespaces, once, output, interval, kinds, management))
+    opening = _source(kinds, management, namespace, everywhere=all_namespaces)
+    run(_print(opening, output, all_namespaces) if once else _watch(opening, interval, all_namespaces))
 
 
-async def _top(
-    namespace: str | None,
-    everywhere: bool,
-    once: bool,
-    output: str,
-    interval: float,
-    kinds: Kinds,
-    management: Management,
-) -> None:
+@asynccontextmanager
+async def _source(
+    kinds: Kinds, management: Management, namespace: str | None, *, everywhere: bool
+) -> AsyncIterator[FleetSource]:
     from jobrelay.cli.top.looking import FleetSource
 
     async with kinds.relay(management, namespace) as relay:
-        source = FleetSource(relay, management, kinds, everywhere=everywhere)
-        if once:
-            from jobrelay.cli.top.once import print_look
+        yield FleetSource(relay, management, kinds, everywhere=everywhere)
 
-            print_look(await source.look(), output, everywhere=everywhere)
-            return
-        from jobrelay.cli.top.app import TopApp
 
+async def _print(opening: AbstractAsyncContextManager[FleetSource], output: str, everywhere: bool) -> None:
+    from jobrelay.cli.top.once import print_look
+
+    async with opening as source:
+        print_look(await source.look(), output, everywhere=everywhere)
+
+
+async def _watch(opening: AbstractAsyncContextManager[FleetSource], interval: float, everywhere: bool) -> None:
+    from jobrelay.cli.top.app import TopApp
+
+    async with opening as source:
         await TopApp(source, interval=interval, everywhere=everywhere).run_async()
