@@ -11,6 +11,9 @@ from aiohttp import web
 from click.testing import CliRunner, Result
 
 from jobrelay.cli import root
+from jobrelay.cli.kinds import Kinds
+from jobrelay.cli.management import Management
+from jobrelay.cli.top.looking import FleetSource
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.names import BASE, service_host
 from jobrelay.relay.api.registration import Registered
@@ -63,6 +66,20 @@ async def test_logs_come_through_the_relay(tmp_path: pathlib.Path) -> None:
         plain, followed = await run(ann, "logs", "job/train"), await run(ann, "logs", "job/train", "-f", "--prefix")
         assert (plain.exit_code, plain.stdout, plain.stderr) == (0, "hello\nbye\n", "")
         assert [line.partition("] ")[2] for line in followed.stdout.splitlines()] == ["hello", "bye"]
+
+
+async def test_top_shows_what_get_shows_and_the_logs(tmp_path: pathlib.Path) -> None:
+    async with serving_fleet(fleets.fleet) as served:
+        ann = await served.kubeconfig(tmp_path)
+        await served.it.client.create(JOBS, talking())
+        await served.it.finished()
+        result = await run(ann, "top", "--once", "-o", "json")
+        (row,) = json.loads(result.stdout)["workloads"]
+        assert (result.stderr, row["name"], row["status"]) == ("", "train", "Complete")
+        async with Kinds().relay(Management(ann)) as relay:
+            source = FleetSource(relay, Management(ann), Kinds(), everywhere=False)
+            assert [line async for line in source.logs(row)] == ["hello", "bye"]
+            assert (await source.explain(row))[0].startswith("It is complete, on worker-")
 
 
 async def test_logs_say_why_there_are_none(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:

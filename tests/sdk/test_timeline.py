@@ -34,6 +34,21 @@ def test_everything_is_in_the_order_of_time_with_the_time_since_the_last() -> No
     ]
 
 
+def test_durations_fit_the_seconds_that_are_shown() -> None:
+    """Events have fractions of seconds, objects have none."""
+    event = {"reason": "Placed", "message": "", "type": "Normal", "eventTime": "2026-01-01T00:00:01.900000Z"}
+    found = timeline(JobAdapter(), train(startTime="2026-01-01T00:00:03Z"), [event])
+    assert [(each.time.second, each.after) for each in found] == [(0, None), (1, 1.0), (2, 1.0), (3, 1.0)]
+
+
+def test_what_happened_in_one_second_is_in_the_order_of_a_workload_s_life() -> None:
+    event = {"reason": "Placed", "message": "", "type": "Normal", "eventTime": "2026-01-01T00:00:02.500000Z"}
+    obj = train(conditions=[condition("Complete", 2)])
+    assert [each.what for each in timeline(JobAdapter(), obj, [event])] == [
+        "created", "assigned to a (run 1)", "Complete", "Placed: ",
+    ]  # fmt: skip
+
+
 def test_repeated_events_and_warnings_are_said_to_be_so() -> None:
     event = {"reason": "NotPlaced", "message": "full", "type": "Warning", "eventTime": "2026-01-01T00:00:09.000000Z"}
     found = timeline(JobAdapter(), train(), [event | {"series": {"count": 3}}])

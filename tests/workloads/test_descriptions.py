@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from jobrelay.workloads.builtin import GENERATED, built_in_descriptions
 from jobrelay.workloads.declared import DeclaredAdapter, DescriptionError, decode_description, paths
+from tools.kinddescriptions import generated
 
 from .declared_kinds import as_object
 
@@ -23,6 +25,12 @@ def error(text: str) -> str:
     with pytest.raises(DescriptionError) as caught:
         decode_description(text, "render.yaml")
     return str(caught.value)
+
+
+def test_the_built_in_descriptions_are_generated_from_their_files() -> None:
+    assert GENERATED.read_bytes() == generated(), "run `make reference`"
+    written = [decode_description(each.read_bytes(), each.name) for each in sorted(GENERATED.parent.glob("*.yaml"))]
+    assert list(built_in_descriptions().values()) == written
 
 
 def test_four_lines_are_enough() -> None:

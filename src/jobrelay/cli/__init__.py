@@ -28,6 +28,7 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
         "demo": ("jobrelay.cli.demo:demo", "Show a fleet at work: Jobs on three workers, one of which is killed."),
         "submit": ("jobrelay.cli.submit:submit", "Create workloads that the relay runs."),
         "get": ("jobrelay.cli.get:get", "List delegated Jobs and workers."),
+        "top": ("jobrelay.cli.top:top", "Watch workers and workloads, and look into them."),
         "explain": ("jobrelay.cli.explain:explain", "Explain why a delegated Job is where it is."),
         "logs": ("jobrelay.cli.logs:logs", "Print the logs of a delegated Job from its worker."),
         "wait": ("jobrelay.cli.wait:wait", "Wait for the end of delegated workloads."),

@@ -14,6 +14,8 @@ from jobrelay.cli.management import NAMESPACE, Management, management_options, r
 from jobrelay.cli.output import output_option, print_data, print_table
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from jobrelay.kube import Client
     from jobrelay.sdk.relay import AsyncRelay
 
@@ -42,22 +44,17 @@ def events(
     jobrelay events job/train -w
     jobrelay events -n research -o json
     """
-    run(_events(workload, namespace, watch, output, kinds, management))
+    run(_events(kinds.relay(management, namespace), workload, watch, output))
 
 
 async def _events(
-    workload: WorkloadName | None,
-    namespace: str | None,
-    watch: bool,
-    output: str,
-    kinds: Kinds,
-    management: Management,
+    opening: AbstractAsyncContextManager[AsyncRelay], workload: WorkloadName | None, watch: bool, output: str
 ) -> None:
     from jobrelay.kube import SystemClock
     from jobrelay.kube.resource import EVENTS_CORE
     from jobrelay.sdk.explaining import event_time
 
-    async with kinds.relay(management, namespace) as relay:
+    async with opening as relay:
         selector = await _selector(relay, workload)
         known = {(each.resource.group, each.resource.kind) for each in await relay.adapters()}
         listed = await relay.client.list(EVENTS_CORE, relay.namespace, field_selector=selector)

@@ -22,6 +22,7 @@ _JOBS_WIDE = ("name", "cluster", "run", "status", "completions", "active", "fail
 _WORKLOADS = ("kind", "name", "cluster", "run", "status", "age", "why")
 _WORKLOADS_WIDE = (*_WORKLOADS[:-1], "sentence")
 _WORKERS = ("name", "state", "jobs", "nodes", "cpu", "memory", "reason")
+_FOR_PEOPLE = ("table", "wide", "name")
 _WIDEST = 90
 _STATUSES = frozenset({
     "waiting", "running", "notrunning", "lost", "suspended", "complete", "failed", "terminating",
@@ -92,7 +93,11 @@ async def _get(
     kinds: Kinds,
     management: Management,
 ) -> None:
+    import msgspec
+
     from jobrelay.cli.listing import choose, rows_of
+    from jobrelay.cli.worker_rows import worker_row
+    from jobrelay.cli.workers_listing import worker_views
 
     async with management.connect() as client:
         where = None if everywhere else management.namespace(namespace)
@@ -103,9 +108,10 @@ async def _get(
         found: dict[str, list[dict[str, Any]]] = {}
         problem = ""
         if what in ("workers", "all"):
-            found["workers"], problem = await _workers(
-                client, management, where, rows=output in ("table", "wide", "name")
-            )
+            views, problem = await worker_views(client, management, where)
+            found["workers"] = [
+                worker_row(each) if output in _FOR_PEOPLE else msgspec.to_builtins(each) for each in views
+            ]
         if jobs.adapters:
             found["jobs"], problem = await rows_of(client, management, jobs)
         if others.adapters or what == "workloads":
@@ -128,44 +134,6 @@ async def _watch(client: Client, management: Management, jobs: Listing, others: 
     tables = (_JOBS, _JOBS_WIDE) if chosen.jobs_only else (_WORKLOADS, _WORKLOADS_WIDE)
     columns = _columns(chosen.namespace is None, output, *tables)
     await WorkloadWatch(client, management, chosen, output, columns).run()
-
-
-async def _workers(
-    client: Client, management: Management, namespace: str | None, *, rows: bool
-) -> tuple[list[dict[str, Any]], str]:
-    import msgspec
-
-    from jobrelay.cli.worker_rows import worker_row
-    from jobrelay.relay.worker_view import WorkerView
-    from jobrelay.sdk.relay_api import try_query_relay
-
-    query = {"namespace": namespace} if namespace else None
-    reply = await try_query_relay(client, management, "/workers", query)
-    if reply.problem:
-        views = await _registered(client)
-    else:
-        views = msgspec.convert(reply.value, list[WorkerView])
-    return [worker_row(view) if rows else msgspec.to_builtins(view) for view in views], reply.problem
-
-
-async def _registered(client: Client) -> list[Any]:
-    """The workers by their objects on the management cluster; none for users that may not read those."""
-    from collections import Counter
-
-    from jobrelay.cli.job_rows import finished, job_status
-    from jobrelay.kube import Forbidden
-    from jobrelay.kube.resource import JOBS
-    from jobrelay.operate.registry import list_workers, registered_view
-    from jobrelay.relay.assignment import assignment_of
-
-    try:
-        workers, jobs = await list_workers(client), (await client.list(JOBS)).items
-    except Forbidden as error:
-        click.echo(f"note: workers cannot be listed: {error}", err=True)
-        return []
-    live = [job for job in jobs if not finished(job_status(job.decode()))]
-    counts = Counter(to.cluster for job in live if (to := assignment_of(job)) is not None)
-    return [registered_view(each, counts[each.name]) for each in workers]
 
 
 def _columns(everywhere: bool, output: str, plain: Sequence[str], wide: Sequence[str]) -> list[str]:

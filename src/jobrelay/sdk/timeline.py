@@ -1,4 +1,8 @@
-"""What became of a workload, in the order of time: from its object, its conditions and its events."""
+"""What became of a workload, in the order of time: from its object, its conditions and its events.
+
+Objects and conditions have times in whole seconds, newer events in microseconds. All are taken in whole seconds: a
+fraction would order what happened in one second wrongly, and durations would not fit the times beside them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ def _of_object(adapter: Adapter, obj: Object) -> Iterator[Moment]:
     if to is not None:
         yield from _of_runs(to)
     if facts.started is not None:
-        yield Moment(facts.started, "started")
+        yield Moment(facts.started.replace(microsecond=0), "started")
     yield from _of_conditions(obj.decode().get("status"))
     yield from _at(obj.metadata.deletion_timestamp, "deletion asked for")
 
@@ -77,6 +81,6 @@ def _text(kind: str, condition: Mapping[str, Any]) -> str:
 def _at(written: object, what: str) -> Iterator[Moment]:
     try:
         if written:
-            yield Moment(parse_time(str(written)), what)
+            yield Moment(parse_time(str(written)).replace(microsecond=0), what)
     except TimeError:
         return

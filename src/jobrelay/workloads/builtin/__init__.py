@@ -20,10 +20,10 @@ from jobrelay.workloads.builtin.appwrapper import AppWrapperAdapter
 from jobrelay.workloads.builtin.ray import RayAdapter, RayJobAdapter
 from jobrelay.workloads.builtin.tekton import pipeline_run_adapter, task_run_adapter
 from jobrelay.workloads.builtin.trainjob import TrainJobAdapter
-from jobrelay.workloads.declared import DeclaredAdapter, KindDescription, decode_description
+from jobrelay.workloads.declared import DeclaredAdapter, KindDescription
 from jobrelay.workloads.job import JobAdapter
 
-__all__ = ["GENERATED", "built_in_adapters", "built_in_descriptions", "described_kinds"]
+__all__ = ["GENERATED", "built_in_adapters", "built_in_descriptions"]
 
 GENERATED: Final = Path(__file__).with_name("descriptions.json")
 
@@ -39,12 +39,6 @@ def built_in_descriptions() -> Mapping[str, KindDescription]:
     """The descriptions by kind."""
     found = msgspec.json.decode(GENERATED.read_bytes(), type=list[KindDescription])
     return {kind.resource.kind: kind for kind in found}
-
-
-def described_kinds() -> list[KindDescription]:
-    """The descriptions in the YAML files beside this module."""
-    files = sorted(Path(__file__).parent.glob("*.yaml"))
-    return [decode_description(each.read_text(), f"the built-in {each.name}") for each in files]
 
 
 def _adapter(kind: KindDescription, known: Mapping[str, KindDescription]) -> Adapter:

@@ -1,0 +1,85 @@
+"""Looks at a fleet through the same sources as `jobrelay get`, `explain` and `logs`: as whoever has the kubeconfig."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, Final
+
+from jobrelay.cli.explanation import explanation_lines
+from jobrelay.cli.kinds import Kinds
+from jobrelay.cli.listing import Listing, choose, rows_of
+from jobrelay.cli.management import Management
+from jobrelay.cli.short_reason import short_reason
+from jobrelay.cli.top.look import Look, Row
+from jobrelay.cli.workers_listing import worker_views
+from jobrelay.kube import Forbidden
+from jobrelay.operate.errors import OperateError
+from jobrelay.operate.relay_client import api_log
+from jobrelay.sdk.pod_logs import LogOptions
+from jobrelay.sdk.relay import AsyncRelay, SubmittedWorkload
+
+__all__ = ["FleetSource"]
+
+_FIELDS: Final = ("namespace", "kind", "name", "status", "cluster", "run", "age", "why", "sentence")
+_TAIL: Final = 500
+
+
+class FleetSource:
+    """The fleet of a relay; `everywhere` shows workloads of all namespaces."""
+
+    def __init__(self, relay: AsyncRelay, management: Management, kinds: Kinds, *, everywhere: bool) -> None:
+        self._relay, self._management, self._kinds = relay, management, kinds
+        self._namespace = None if everywhere else relay.namespace
+        self._chosen: tuple[Listing, ...] | None = None
+
+    async def look(self) -> Look:
+        """One look. Which kinds the cluster serves is asked once."""
+        client = self._relay.client
+        if self._chosen is None:
+            self._chosen = await choose(client, self._management, self._kinds, "all", self._namespace)
+        workers, problem = await worker_views(client, self._management, self._namespace)
+        workloads: list[Row] = []
+        for listing in self._chosen:
+            if listing.adapters:
+                found, problem = await rows_of(client, self._management, listing)
+                workloads += [_workload(row) for row in found]
+        return Look(workers, workloads, problem)
+
+    async def explain(self, row: Row) -> list[str]:
+        return list(explanation_lines(await self._relay.explain(_named(row))))
+
+    async def logs(self, row: Row) -> AsyncGenerator[str, None]:
+        """By the worker's own API as far as the user may, and else by the relay's."""
+        options = LogOptions(tail=_TAIL, follow=True)
+        try:
+            async with aclosing(self._relay.logs(_named(row), options)) as lines:
+                async for line in lines:
+                    yield line.text
+        except (Forbidden, OperateError):
+            adapter, name, namespace = await self._relay.find(_named(row))
+            query = {"tailLines": _TAIL, "follow": "true"}
+            async with api_log(self._relay.client, adapter.resource, name, namespace, query) as chunks:
+                async for text in _lines(chunks):
+                    yield text
+
+
+def _workload(row: dict[str, Any]) -> Row:
+    """A row of any kind with the same fields; only the table of Jobs has no kind."""
+    whole = {"kind": "Job"} | row
+    return {name: whole[name] for name in _FIELDS} | {"why": short_reason(whole["why"])}
+
+
+def _named(row: Row) -> SubmittedWorkload:
+    return SubmittedWorkload(row["kind"], row["namespace"], row["name"], "")
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    """Whole lines of a text that comes in pieces."""
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line.decode(errors="replace")
+    if rest:
+        yield rest.decode(errors="replace")

@@ -1,0 +1,30 @@
+"""`jobrelay top --once`: one look, for people or for programs."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from jobrelay.cli.output import print_data, print_table
+from jobrelay.cli.top.look import ORDERS, WORKER_COLUMNS, Look, ordered, summary, workload_columns
+from jobrelay.cli.worker_rows import worker_row
+
+__all__ = ["print_look"]
+
+_WIDEST = 90
+
+
+def print_look(look: Look, output: str, *, everywhere: bool) -> None:
+    """Prints workers and workloads on stdout; the rest goes to stderr."""
+    rows = ordered(look.workloads, ORDERS[0])
+    if output == "json":
+        workers = [msgspec.to_builtins(each) for each in look.workers]
+        print_data({"workers": workers, "workloads": [dict(row) for row in rows]}, output)
+    else:
+        print_table([worker_row(each) for each in look.workers], WORKER_COLUMNS, widest=_WIDEST)
+        if rows:
+            click.echo()
+            print_table(rows, workload_columns(everywhere), widest=_WIDEST)
+        click.echo(summary(look), err=True)
+    if look.problem:
+        click.echo(f"note: {look.problem}; showing what the management cluster knows", err=True)
