@@ -19,18 +19,9 @@ def runs(path: pathlib.Path) -> str:
     return "\n".join(step.text for step in steps(path.read_text()) if step.directive not in ("not run", "file"))
 
 
-def guides() -> list[object]:
-    """The guides with commands to run; those that need kubectl are marked."""
-    found = [(path, runs(path)) for path in GUIDES]
-    return [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.kubectl] if "kubectl " in text else [])
-        for path, text in found
-        if text
-    ]
-
-
+@pytest.mark.guides
 @pytest.mark.skipif(sys.platform != "linux", reason="pods run as processes on Linux only")
-@pytest.mark.parametrize("path", guides())
+@pytest.mark.parametrize("path", [path for path in GUIDES if runs(path)], ids=lambda path: path.stem)
 def test_the_commands_of_a_guide_work(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     result = run_guide(path.read_text(), tmp_path)
     assert result.returncode == 0, result.stdout[-6000:]
