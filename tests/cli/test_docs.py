@@ -86,7 +86,7 @@ def commands() -> list[tuple[str, str]]:
         (page, COMMAND.match(part))
         for page, block in [*blocks("sh"), *blocks("console")]
         for line in block.replace("\\\n", " ").splitlines()
-        for part in re.split(r" (?:\|\|?|&&|;) ", line.removeprefix("$ "))
+        for part in re.split(r" (?:\|\|?|&&|;) ", line.strip().removeprefix("$ "))
     ]
     return [(page, match[1]) for page, match in found if match]
 

@@ -92,6 +92,12 @@ def test_examples_run_on_the_wheel(environment: pathlib.Path, tmp_path: pathlib.
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_pytest_finds_our_fixtures(environment: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    listed = call(environment / "python", "-m", "pytest", "--fixtures", "-q", cwd=tmp_path).stdout
+    assert "jobrelay_cluster -- " in listed
+    assert "jobrelay_fleet -- " in listed
+
+
 def test_a_consumer_is_checked_against_our_types(environment: pathlib.Path, tmp_path: pathlib.Path) -> None:
     (tmp_path / "consumer.py").write_text(CONSUMER)
     options = ["--python-executable", environment / "python", "--cache-dir", tmp_path / "cache", "--strict"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 
 import pytest
@@ -19,18 +20,9 @@ def runs(path: pathlib.Path) -> str:
     return "\n".join(step.text for step in steps(path.read_text()) if step.directive not in ("not run", "file"))
 
 
-def guides() -> list[object]:
-    """The guides with commands to run; those that need kubectl are marked."""
-    found = [(path, runs(path)) for path in GUIDES]
-    return [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.kubectl] if "kubectl " in text else [])
-        for path, text in found
-        if text
-    ]
-
-
+@pytest.mark.guides
 @pytest.mark.skipif(sys.platform != "linux", reason="pods run as processes on Linux only")
-@pytest.mark.parametrize("path", guides())
+@pytest.mark.parametrize("path", [path for path in GUIDES if runs(path)], ids=lambda path: path.stem)
 def test_the_commands_of_a_guide_work(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     result = run_guide(path.read_text(), tmp_path)
     assert result.returncode == 0, result.stdout[-6000:]
@@ -83,3 +75,12 @@ def test_what_is_not_run_is_not_in_the_script() -> None:
 def test_reasons_are_said_in_words(path: pathlib.Path) -> None:
     reasons = [step.value for step in steps(path.read_text()) if step.directive == "not run"]
     assert all(len(reason.split()) > 1 for reason in reasons)
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
+def test_commands_are_in_blocks_that_are_run(path: pathlib.Path) -> None:
+    """Not in `bash` blocks, nor in those without a language, which are output."""
+    found = re.findall(r"^[ ]*```(\w*)\n(.*?)^[ ]*```$", path.read_text(), re.DOTALL | re.MULTILINE)
+    assert {language for language, _ in found} <= {"", "sh", "console", "python", "yaml", "toml"}
+    output = "".join(text for language, text in found if not language)
+    assert re.findall(r"^\s*(?:\$ |kubectl |jobrelay \w).*", output, re.MULTILINE) == []

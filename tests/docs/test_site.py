@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import pathlib
 import re
 import subprocess
@@ -15,6 +16,7 @@ import yaml
 
 from tests.cli.command import ENVIRONMENT, ROOT
 from tools import site
+from tools.site import FENCE
 
 
 class Loader(yaml.SafeLoader):
@@ -91,3 +93,24 @@ def test_the_site_is_built_without_warnings(built: pathlib.Path) -> None:
 def test_the_site_loads_nothing_from_elsewhere(built: pathlib.Path) -> None:
     loaded = re.compile(r'<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?//|class="mermaid"|@import')
     assert [path.name for path in built.rglob("*.html") if loaded.search(path.read_text())] == []
+
+
+def unseparated(text: str) -> list[str]:
+    """Lists and tables that follow a line of text at once: GitHub shows them as such, the site does not."""
+    lines = FENCE.sub("", text).splitlines()
+    pairs = itertools.pairwise(line for line in lines if not line.startswith("<!--"))
+    return [
+        line
+        for before, line in pairs
+        if (re.match(r"(- |\d+\. )", line) and before.strip() and not re.match(r"(- |\d+\. |\s)", before))
+        or (line.startswith("|") and before.strip() and not before.startswith("|"))
+    ]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.stem)
+def test_lists_and_tables_have_an_empty_line_before_them(path: pathlib.Path) -> None:
+    assert unseparated(path.read_text()) == []
+
+
+def test_a_list_without_an_empty_line_is_found() -> None:
+    assert unseparated("text\n- a\n- b\n\n| c |\n|---|\n\n```\ntext\n- d\n```\n") == ["- a"]
