@@ -92,6 +92,16 @@ FOUND = {
         ),
         ApiServerKind.MODEL,
     ),
+    "an original is written again and again in a version that the watch has not left yet": Schedule(
+        12147,
+        3,
+        (JobPlan("job-2", 40.976355206551624, 0.5, fenced=True),),
+        (
+            Incident(30.641203747296757, "lag", "relay-1 management", 116.23489575822184),
+            Incident(45.26471533695091, "touch", "management", 18.57505789730542),
+        ),
+        ApiServerKind.MODEL,
+    ),
 }
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from jobrelay.control import Controller, Result
-from jobrelay.kube import Client, EventNote, EventRecorder, Invalid, NotFound, Object, merge_patch
+from jobrelay.kube import Client, Conflict, EventNote, EventRecorder, Invalid, KubeError, NotFound, Object, merge_patch
 from jobrelay.kube.events import ObjectReference
 from jobrelay.logs import get_logger
 from jobrelay.relay import original_decision as decisions
@@ -218,7 +218,19 @@ class OriginalController:
         request = self._client.patch(
             resource, original.name, patch, original.namespace, subresource=subresource, field_manager=_FIELD_MANAGER
         )
-        return await self._dispatcher.write_original(self._state.kinds[ref.kind], ref, request)
+        try:
+            return await self._dispatcher.write_original(self._state.kinds[ref.kind], ref, request)
+        except Conflict:
+            await self._read_again(ref, original)
+            raise
+
+    async def _read_again(self, ref: WorkloadRef, known: Object) -> None:
+        """The watch is behind: what it has not told yet is read, since no write to the known version can succeed."""
+        kind = self._state.kinds[ref.kind]
+        with suppress(KubeError):
+            found = await self._client.get(kind.adapter.resource, known.name, known.namespace)
+            if found.uid == known.uid:
+                kind.originals.observe(found)
 
     def _report_defect(self, snapshot: WorkloadSnapshot, mirror: Object, error: Invalid) -> None:
         """Log both statuses, once for each version of the mirror: a rejected status is a defect of the relay."""
