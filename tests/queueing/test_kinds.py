@@ -37,8 +37,7 @@ def test_the_workload_of_a_kind_has_its_pods_and_is_valid(adapter: Adapter) -> N
     obj = original(adapter)
     sets = pod_sets(adapter, obj)
     demand = adapter.demand(obj).pod_sets
-    views = [msgspec.convert(each, PodSetView) for each in sets]
-    read = [read_pod_set(each, each.template["spec"]) for each in views]
+    read = [read_pod_set(msgspec.convert(each, PodSetView), each["template"]["spec"]) for each in sets]
     if demand:
         assert [each.count for each in read] == [each.count for each in demand]
         assert sum(each.requests.get("cpu", 0) * each.count for each in read) == sum(

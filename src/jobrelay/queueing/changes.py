@@ -154,7 +154,7 @@ def released(status: WorkloadStatusView, now: datetime) -> Change:
             reason, no_reservation = f"{reason}UnsatisfiedChecks", f"{no_reservation} and not all checks ready"
         conditions = with_condition(conditions, names.ADMITTED, False, reason, no_reservation, now)
     if holds(conditions, names.PODS_READY):
-        conditions = _not_started(conditions, now)
+        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
     again = evicted_for.reason in _REQUEUED_AT_ONCE
     conditions = with_condition(conditions, names.REQUEUED, again, evicted_for.reason, text, now)
     change: Change = {"admission": None, "conditions": _encoded(conditions), "clusterName": None}
