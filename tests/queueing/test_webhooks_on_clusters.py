@@ -1,0 +1,99 @@
+"""The webhooks of queues on API servers, embedded and real: their configurations are accepted, and asked by."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from jobrelay.kube import Client, Forbidden, NotFound, SystemClock
+from jobrelay.kube.resource import JOBS, MUTATINGWEBHOOKCONFIGURATIONS, VALIDATINGWEBHOOKCONFIGURATIONS
+from jobrelay.queueing.definitions import ensure_definitions
+from jobrelay.queueing.resources import CLUSTER_QUEUES, WORKLOADS
+from jobrelay.queueing.webhooks.configurations import NAME
+from jobrelay.queueing.webhooks.defaults import Queues
+from jobrelay.queueing.webhooks.registration import WebhookRegistration
+from jobrelay.queueing.webhooks.reviews import Reviews
+from jobrelay.queueing.webhooks.serving import webhook_routes
+from jobrelay.relay.api.serving import ApiServing
+from jobrelay.relay.workers import ensure_namespace
+from jobrelay.workloads import JobAdapter
+from tests.queueing.fleets import QUEUE, queued_job, quota_queue
+from tests.relay.fleets import NAMESPACE, AnyCluster
+
+QUEUES = Queues(
+    lambda adapter, obj: obj.metadata.labels.get(QUEUE), lambda namespace: False, lambda namespace, queue: False
+)
+
+
+@asynccontextmanager
+async def webhooks(client: Client) -> AsyncIterator[None]:
+    """Definitions, and webhooks that are served and registered."""
+    await ensure_namespace(client, NAMESPACE)
+    await ensure_definitions(client, SystemClock())
+    routes = webhook_routes(lambda: Reviews({JOBS: JobAdapter()}, QUEUES))
+    async with ApiServing(
+        client, lambda: None, ("127.0.0.1", 0), namespace=NAMESPACE, host="localhost", routes=routes
+    ) as serving:
+        registration = WebhookRegistration(client, serving.registered, [JOBS], admits=True, clock=SystemClock())
+        keeping = asyncio.create_task(registration.run())
+        try:
+            async with asyncio.timeout(60):
+                await registration.registered.wait()
+            yield
+        finally:
+            keeping.cancel()
+            await asyncio.wait({keeping})
+            for kind in (MUTATINGWEBHOOKCONFIGURATIONS, VALIDATINGWEBHOOKCONFIGURATIONS):
+                with suppress(NotFound):
+                    await client.delete(kind, NAME)
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """An API server takes up new webhooks after a while."""
+    async with asyncio.timeout(60):
+        while not await holds():
+            await asyncio.sleep(0.05)
+
+
+async def refused(client: Client, body: dict[str, Any]) -> bool:
+    """Whether a queue is refused; one that is not is removed again."""
+    whole = {"apiVersion": CLUSTER_QUEUES.api_version, "kind": CLUSTER_QUEUES.kind, **body}
+    try:
+        await client.create(CLUSTER_QUEUES, whole)
+    except Forbidden as error:
+        return 'admission webhook "vclusterqueue.kb.io" denied the request: spec.resourceGroups[0]' in str(error)
+    await client.delete(CLUSTER_QUEUES, body["metadata"]["name"])
+    return False
+
+
+async def suspended(client: Client, body: dict[str, Any]) -> bool:
+    """Whether a Job is created suspended; it is removed again."""
+    made = await client.create(JOBS, body)
+    await client.delete(JOBS, made.name, made.namespace)
+    return made.decode()["spec"].get("suspend") is True
+
+
+async def test_an_api_server_asks_about_queues_jobs_and_workloads(any_cluster: AnyCluster) -> None:
+    client = any_cluster.client()
+    async with webhooks(client):
+        await until(lambda: refused(client, quota_queue(cpu=-1)))
+        assert not await refused(client, quota_queue(cpu=1))
+        await until(lambda: suspended(client, _generated(queued_job("train", managed_by=None))))
+        pods = [{"name": "main", "count": 2, "template": {"spec": {"containers": [_container({"pods": "1"})]}}}]
+        workload = {"metadata": {"name": "w", "namespace": "default"}, "spec": {"podSets": pods}}
+        with pytest.raises(Forbidden, match="the key is reserved for internal kueue use"):
+            await client.create(WORKLOADS, {"apiVersion": WORKLOADS.api_version, "kind": "Workload", **workload})
+
+
+def _generated(body: dict[str, Any]) -> dict[str, Any]:
+    """An object that gets a new name each time."""
+    metadata = {key: value for key, value in body["metadata"].items() if key != "name"}
+    return {**body, "metadata": {**metadata, "generateName": "train-"}}
+
+
+def _container(requests: dict[str, str]) -> dict[str, Any]:
+    return {"name": "main", "image": "x", "resources": {"requests": requests}}
