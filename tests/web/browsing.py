@@ -19,6 +19,7 @@ from yarl import URL
 
 from jobrelay.kube import Client, Request, Response, SystemClock
 from jobrelay.relay.api.names import BASE
+from jobrelay.relay.signal import Changes
 from jobrelay.web.serving import local_dashboard
 
 CREATED = "2026-01-01T00:00:00Z"
@@ -85,14 +86,21 @@ class CannedApi:
         self.answers = dict(answers)
         self.asked: list[tuple[str, dict[str, str]]] = []
         self._changes: asyncio.Queue[bytes] = asyncio.Queue()
+        self._asked = Changes()
 
     def change(self) -> None:
         self._changes.put_nowait(b'{"type": "MODIFIED"}\n')
+
+    async def wait_asked(self, path: str) -> None:
+        """Return once a path was asked for."""
+        async with asyncio.timeout(30):
+            await self._asked.until(lambda: path in (each for each, _ in self.asked))
 
     async def send(self, request: Request) -> Response:
         url = urlsplit(request.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         self.asked.append((url.path, query))
+        self._asked.notify()
         if query.get("watch"):
             return Response(200, {}, self._watch())
         found = self.answers.get(url.path)
@@ -163,7 +171,12 @@ def queues(text: str) -> dict[str, Any]:
     cluster = {
         "metadata": {"name": text, "uid": "2", "creationTimestamp": CREATED},
         "spec": {"cohortName": text, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]},
-        "status": {"conditions": [{"type": "Active", "status": "False", "reason": "X", "message": text, **since}]},
+        "status": {
+            "conditions": [{"type": "Active", "status": "False", "reason": "X", "message": text, **since}],
+            "pendingWorkloads": 12000,
+            "admittedWorkloads": 3,
+            "flavorsUsage": [{"name": text, "resources": [{"name": "cpu", "total": "5", "borrowed": "1"}]}],
+        },
     }
     local = {
         "metadata": {"name": "team", "namespace": "default", "uid": "3"}, "spec": {"clusterQueue": text},

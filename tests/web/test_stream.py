@@ -11,6 +11,8 @@ from jobrelay.relay.api.names import BASE
 from tests.web.browsing import CannedApi, browsing, canned
 
 LOG = f"{BASE}/namespaces/default/workloads/job:train/log"
+ONE = LOG.removesuffix("/log")
+ENDED = {ONE: {"status": {"stage": "Finished"}}}
 NOT_STARTED = {
     "kind": "Status", "code": 400, "reason": "BadRequest", "message": "no worker runs it yet",
     "details": {"causes": [{"reason": "NotStarted"}]},
@@ -33,21 +35,35 @@ async def test_each_change_is_an_event() -> None:
 
 
 async def test_a_log_is_sent_as_text_and_its_end_is_told() -> None:
-    api = CannedApi(canned() | {LOG: "<b>\n\nevent: log\ndata: Grüße".encode()})
+    api = CannedApi(canned() | ENDED | {LOG: "<b>\n\nevent: log\ndata: Grüße".encode()})
     async with browsing(Client(api)) as browser, browser.stream("/stream?log=default/job:train") as events:
+        assert await following(events) == ("begins", "")
         assert await following(events) == ("log", "<b>\n\nevent: log\ndata: Grüße")
         assert await following(events) == ("ended", "")
     assert (LOG, {"prefix": "true", "follow": "true", "tailLines": "2000"}) in api.asked
 
 
 async def test_a_log_that_has_not_begun_is_tried_again_after_a_change() -> None:
-    api = CannedApi(canned() | {LOG: NOT_STARTED})
+    api = CannedApi(canned() | ENDED | {LOG: NOT_STARTED})
     async with browsing(Client(api)) as browser, browser.stream("/stream?log=default/job:train") as events:
         name, text = await following(events)
         assert (name, "no worker runs it yet" in text) == ("waits", True)
         api.answers[LOG] = b"hello\n"
         api.change()
-        assert [await following(events) for _ in range(3)] == [("changed", 1), ("log", "hello\n"), ("ended", "")]
+        assert [await following(events) for _ in range(4)] == [
+            ("changed", 1), ("begins", ""), ("log", "hello\n"), ("ended", ""),
+        ]  # fmt: skip
+
+
+async def test_after_a_run_that_was_not_the_last_the_log_of_the_next_one_follows() -> None:
+    api = CannedApi(canned() | {LOG: b"first\n"})
+    async with browsing(Client(api)) as browser, browser.stream("/stream?log=default/job:train") as events:
+        assert [await following(events) for _ in range(2)] == [("begins", ""), ("log", "first\n")]
+        await api.wait_asked(ONE)
+        api.answers |= ENDED | {LOG: b"second\n"}
+        api.change()
+        later = [await following(events) for _ in range(4)]
+    assert later == [("changed", 1), ("begins", ""), ("log", "second\n"), ("ended", "")]
 
 
 async def test_a_stream_of_what_may_not_be_seen_ends() -> None:

@@ -1,9 +1,10 @@
 """The event stream of a page: that something has changed, and the log of the workload that is shown.
 
     event: changed    the page is out of date
-    event: log        the next part of the log, as a JSON text
+    event: begins     the log of a run begins
+    event: log        the next part of it, as a JSON text
     event: waits      why there is no log yet, as a JSON text
-    event: ended      the log is over
+    event: ended      the workload has ended, and its log with it
 
 One stream per page carries both, since browsers open few connections to one host.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -19,7 +21,6 @@ from aiohttp import web
 
 from jobrelay.kube import Clock, Forbidden, KubeError, NotFound, Unauthorized
 from jobrelay.kube.clock import sleep
-from jobrelay.operate.relay_client import NotStarted
 from jobrelay.relay.signal import Changes
 from jobrelay.web.backend import Backend
 
@@ -92,24 +93,28 @@ class _Stream:
         await self._send("changed", self._seen)
 
     async def follow_log(self, namespace: str, name: str) -> None:
-        """The log up to its end; while nothing has started, it is tried again after each change."""
+        """The log until the workload has ended. While nothing has started, and after a run that was not the last, it
+        is tried again after each change."""
         while True:
             seen = self._seen
             try:
                 await self._copy_log(namespace, name)
-                return
-            except NotStarted as error:
-                await self._send("waits", str(error))
+                if await self._backend.has_ended(namespace, name):
+                    await self._send("ended")
+                    return
             except _FINAL:
                 raise
             except KubeError as error:
                 await self._send("waits", str(error))
-            await self._changes.until(lambda before=seen: self._seen != before)  # type: ignore[misc]
+            await self._changes.until(partial(self._has_changed, seen))
+
+    def _has_changed(self, seen: int) -> bool:
+        return self._seen != seen
 
     async def _copy_log(self, namespace: str, name: str) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         async with self._backend.log(namespace, name, follow=True) as chunks:
+            await self._send("begins")
             async for chunk in chunks:
                 if text := decoder.decode(chunk):
                     await self._send("log", text)
-        await self._send("ended")
