@@ -88,8 +88,9 @@ class CannedApi:
         self._changes: asyncio.Queue[bytes] = asyncio.Queue()
         self._asked = Changes()
 
-    def change(self) -> None:
-        self._changes.put_nowait(b'{"type": "MODIFIED"}\n')
+    def change(self, version: str = "") -> None:
+        event = {"type": "MODIFIED", "object": {"metadata": {"resourceVersion": version}}}
+        self._changes.put_nowait(json.dumps(event).encode() + b"\n")
 
     async def wait_asked(self, path: str) -> None:
         """Return once a path was asked for."""
@@ -142,11 +143,18 @@ def canned(text: str = "train", **statuses: int) -> dict[str, Any]:
         "spec": {"managedBy": "jobrelay.dev/relay", "template": template},
     }  # fmt: skip
     activity = {
+        "metadata": {"resourceVersion": "7"},
         "statuses": statuses or {"Waiting": 1}, "kinds": ["job"], "workers": [worker], "unseen": [text],
         "history": [{"time": CREATED, "waiting": 1, "running": 0, "complete": 2, "failed": 1}],
         "oldestWaiting": {"name": f"job:{text}", "namespace": "default", "created": CREATED},
     }  # fmt: skip
-    page = {"items": [found], "total": 1, "statuses": {"Waiting": 1}, "unseen": [text]}
+    page = {
+        "metadata": {"resourceVersion": "7"},
+        "items": [found],
+        "total": 1,
+        "statuses": {"Waiting": 1},
+        "unseen": [text],
+    }
     one = f"{BASE}/namespaces/default/workloads/job:train"
     return {
         **{f"{BASE}{scope}/activity": activity for scope in ("", "/namespaces/default")},

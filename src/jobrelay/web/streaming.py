@@ -1,6 +1,6 @@
 """The event stream of a page: that something has changed, and the log of the workload that is shown.
 
-    event: changed    the page is out of date
+    event: changed    something is now of this version, a JSON text; a page that was made of another is out of date
     event: begins     the log of a run begins
     event: log        the next part of it, as a JSON text
     event: waits      why there is no log yet, as a JSON text
@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import Clock, Forbidden, KubeError, NotFound, Unauthorized
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.signal import Changes
@@ -55,6 +56,26 @@ async def send_events(
     return answer
 
 
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Changed(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+class _Event(msgspec.Struct):
+    object: _Changed = msgspec.field(default_factory=_Changed)
+
+
+def version_of(events: bytes) -> str:
+    """The version that the last event of a watch tells; empty if it tells none."""
+    try:
+        return msgspec.json.decode(events.strip().rpartition(b"\n")[2], type=_Event).object.metadata.resource_version
+    except UNREADABLE:
+        return ""
+
+
 class _Stream:
     """Writes events of several sources, one at a time."""
 
@@ -79,18 +100,18 @@ class _Stream:
         while True:
             try:
                 async with self._backend.changes(namespace) as chunks:
-                    async for _ in chunks:
-                        await self._changed()
+                    async for chunk in chunks:
+                        await self._changed(version_of(chunk))
             except _FINAL:
                 raise
             except KubeError:
                 await sleep(self._clock, _AGAIN)
                 await self._changed()
 
-    async def _changed(self) -> None:
+    async def _changed(self, version: str = "") -> None:
         self._seen += 1
         self._changes.notify()
-        await self._send("changed", self._seen)
+        await self._send("changed", version)
 
     async def follow_log(self, namespace: str, name: str) -> None:
         """The log until the workload has ended. While nothing has started, and after a run that was not the last, it

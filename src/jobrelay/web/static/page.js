@@ -83,13 +83,16 @@ function connect() {
   const url = new URL(document.body.dataset.stream, location.href);
   if (log) url.searchParams.set("log", log.dataset.log);
   source = new EventSource(url);
-  let first = true;
   source.onopen = () => {
     state("on", "Live");
     if (log) document.getElementById("log-state").textContent = "";
   };
   source.onerror = () => state("off", "Not live");
-  source.addEventListener("changed", () => { if (!first) refresh(); first = false; });
+  source.addEventListener("changed", event => {
+    const known = document.body.dataset.version;
+    document.body.dataset.version = "";
+    if (!known || known !== JSON.parse(event.data)) refresh();
+  });
   if (!log) return;
   const note = document.getElementById("log-state");
   source.addEventListener("begins", () => { log.replaceChildren(); kept = 0; });
