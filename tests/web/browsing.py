@@ -19,6 +19,7 @@ from yarl import URL
 
 from jobrelay.kube import Client, Request, Response, SystemClock
 from jobrelay.relay.api.names import BASE
+from jobrelay.relay.signal import Changes
 from jobrelay.web.serving import local_dashboard
 
 CREATED = "2026-01-01T00:00:00Z"
@@ -85,14 +86,22 @@ class CannedApi:
         self.answers = dict(answers)
         self.asked: list[tuple[str, dict[str, str]]] = []
         self._changes: asyncio.Queue[bytes] = asyncio.Queue()
+        self._asked = Changes()
 
-    def change(self) -> None:
-        self._changes.put_nowait(b'{"type": "MODIFIED"}\n')
+    def change(self, version: str = "") -> None:
+        event = {"type": "MODIFIED", "object": {"metadata": {"resourceVersion": version}}}
+        self._changes.put_nowait(json.dumps(event).encode() + b"\n")
+
+    async def wait_asked(self, path: str) -> None:
+        """Return once a path was asked for."""
+        async with asyncio.timeout(30):
+            await self._asked.until(lambda: path in (each for each, _ in self.asked))
 
     async def send(self, request: Request) -> Response:
         url = urlsplit(request.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         self.asked.append((url.path, query))
+        self._asked.notify()
         if query.get("watch"):
             return Response(200, {}, self._watch())
         found = self.answers.get(url.path)
@@ -134,11 +143,18 @@ def canned(text: str = "train", **statuses: int) -> dict[str, Any]:
         "spec": {"managedBy": "jobrelay.dev/relay", "template": template},
     }  # fmt: skip
     activity = {
+        "metadata": {"resourceVersion": "7"},
         "statuses": statuses or {"Waiting": 1}, "kinds": ["job"], "workers": [worker], "unseen": [text],
         "history": [{"time": CREATED, "waiting": 1, "running": 0, "complete": 2, "failed": 1}],
         "oldestWaiting": {"name": f"job:{text}", "namespace": "default", "created": CREATED},
     }  # fmt: skip
-    page = {"items": [found], "total": 1, "statuses": {"Waiting": 1}, "unseen": [text]}
+    page = {
+        "metadata": {"resourceVersion": "7"},
+        "items": [found],
+        "total": 1,
+        "statuses": {"Waiting": 1},
+        "unseen": [text],
+    }
     one = f"{BASE}/namespaces/default/workloads/job:train"
     return {
         **{f"{BASE}{scope}/activity": activity for scope in ("", "/namespaces/default")},
@@ -163,7 +179,12 @@ def queues(text: str) -> dict[str, Any]:
     cluster = {
         "metadata": {"name": text, "uid": "2", "creationTimestamp": CREATED},
         "spec": {"cohortName": text, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]},
-        "status": {"conditions": [{"type": "Active", "status": "False", "reason": "X", "message": text, **since}]},
+        "status": {
+            "conditions": [{"type": "Active", "status": "False", "reason": "X", "message": text, **since}],
+            "pendingWorkloads": 12000,
+            "admittedWorkloads": 3,
+            "flavorsUsage": [{"name": text, "resources": [{"name": "cpu", "total": "5", "borrowed": "1"}]}],
+        },
     }
     local = {
         "metadata": {"name": "team", "namespace": "default", "uid": "3"}, "spec": {"clusterQueue": text},

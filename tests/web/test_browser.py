@@ -109,8 +109,7 @@ async def test_focus_stays_where_it_is_when_a_page_changes() -> None:
         await page.wait_for_selector('#link[data-state="on"]')
         await page.focus(".tile.wait")
         api.answers |= canned("train", Waiting=2)
-        for _ in range(2):
-            api.change()
+        api.change("8")
         await visitor.sees("0 running, 2 waiting")
         assert "status=Waiting" in await page.evaluate("document.activeElement.href")
 

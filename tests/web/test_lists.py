@@ -43,7 +43,7 @@ async def test_pages_lead_to_each_other_and_keep_the_filters() -> None:
 
 
 async def test_a_list_without_matches_says_so() -> None:
-    answers = canned() | {f"{BASE}/workloads": {"items": [], "total": 0, "statuses": {}}}
+    answers = canned() | {f"{BASE}/workloads": {"metadata": {}, "items": [], "total": 0, "statuses": {}}}
     async with browsing(Client(CannedApi(answers))) as browser:
         filtered, all_of_them = await browser.get("/workloads?search=x"), await browser.get("/workloads")
     assert "Nothing matches." in filtered.text

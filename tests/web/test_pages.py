@@ -117,8 +117,20 @@ async def test_workers_say_how_old_their_news_is() -> None:
 async def test_queues_are_shown_with_quotas_and_who_waits() -> None:
     async with browsing(Client(CannedApi(canned("gpus")))) as browser:
         page = Elements((await browser.get("/queues")).text)
-    assert "0 admitted, 1 pending; cohort gpus; gpus" in page.texts
+    assert "3 admitted, 12 000 pending; cohort gpus; gpus" in page.texts
     assert "inactive" in page.texts
+    table = page.texts.index("Borrowed")
+    assert page.texts[table + 1 : table + 6] == ["cpu", "gpus", "4", "5", "1"]
+    assert page.texts[page.texts.index("Waiting for quota") :].count("gpus") == 2
+
+
+async def test_who_may_not_list_cluster_queues_sees_those_of_the_namespace() -> None:
+    refused = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "not you"}
+    answers = canned("gpus") | {"/apis/kueue.x-k8s.io/v1beta2/clusterqueues": refused}
+    async with browsing(Client(CannedApi(answers))) as browser:
+        page = Elements((await browser.get("/queues")).text)
+    assert "Where to submit" in page.texts
+    assert any(text.startswith("Not all can be shown: ") for text in page.texts)
 
 
 async def test_where_there_are_no_queues_there_is_no_page_of_them() -> None:

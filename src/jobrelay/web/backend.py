@@ -11,19 +11,22 @@ import msgspec
 import yaml
 
 from jobrelay.apimachinery.times import format_time
-from jobrelay.kube import Client, Clock, Forbidden, KubeError, NotFound, Object, serves
+from jobrelay.kube import Client, Clock, Forbidden, KubeError, NotFound, Object, Resource, serves
+from jobrelay.kube.objects import decode_list
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.operate.relay_client import ApiPath, api_read, api_stream
-from jobrelay.queueing.objects_view import cluster_queue_view, local_queue_row
 from jobrelay.queueing.resources import CLUSTER_QUEUES, LOCAL_QUEUES
 from jobrelay.queueing.resources import WORKLOADS as QUEUED_WORKLOADS
+from jobrelay.relay.original_decision import Stage
 from jobrelay.sdk.relay import AsyncRelay
 from jobrelay.sdk.timeline import timeline
 from jobrelay.sdk.workloads import find_adapter, get_workload
+from jobrelay.web.queues import QueueState, pending_rows, queue_state
 from jobrelay.workloads import Adapter
 
 _REMEMBERED: Final = 30.0
 _MOST_NAMESPACES: Final = 500
+_MOST_QUEUED: Final = 500
 _SCREENED: Final = ("managedFields",)
 """Parts of metadata that are left out of the YAML, as kubectl does."""
 
@@ -38,10 +41,11 @@ class WorkloadDetails(msgspec.Struct, frozen=True):
 
 
 class Queues(msgspec.Struct, frozen=True):
-    """The ClusterQueues that the viewer may list, or else the LocalQueues of the namespace; `problem` says why not."""
+    """The queues that the viewer may list, and some of what waits in them; `problem` says what they may not list."""
 
-    cluster: list[dict[str, Any]] = []
-    local: list[dict[str, Any]] = []
+    cluster: list[QueueState] = []
+    local: list[QueueState] = []
+    pending: list[dict[str, Any]] = []
     problem: str = ""
 
 
@@ -106,6 +110,11 @@ class Backend:
         adapter = find_adapter(kind or "job", await self._relay.adapters())
         return adapter, await get_workload(self._client, adapter, own, namespace)
 
+    async def has_ended(self, namespace: str, name: str) -> bool:
+        """Whether a workload has ended, so that its log does not go on."""
+        found = await api_read(self._client, ApiPath("workloads", namespace, name))
+        return bool(found["status"]["stage"] == Stage.FINISHED)
+
     def log(self, namespace: str, name: str, *, follow: bool) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """The log of a workload in pieces."""
         query = {"follow": "true", "tailLines": "2000"} if follow else {}
@@ -136,17 +145,26 @@ class Backend:
 
     async def queues(self, namespace: str) -> Queues:
         """The queues, by their objects."""
-        where = namespace or None
-        try:
-            local = (await self._client.list(LOCAL_QUEUES, where)).items
-            workloads = (await self._client.list(QUEUED_WORKLOADS, where)).items
-        except (NotFound, Forbidden) as error:
-            return Queues(problem=str(error))
-        try:
-            cluster = (await self._client.list(CLUSTER_QUEUES)).items
-        except Forbidden as error:
-            return Queues(local=[local_queue_row(each) for each in local], problem=str(error))
-        return Queues([cluster_queue_view(each, local, workloads) for each in cluster])
+        found: list[tuple[Object, ...]] = []
+        problem = ""
+        for resource, where in ((CLUSTER_QUEUES, ""), (LOCAL_QUEUES, namespace), (QUEUED_WORKLOADS, namespace)):
+            try:
+                found.append(await self._first(resource, where))
+            except (NotFound, Forbidden) as error:
+                found.append(())
+                problem = str(error)
+        cluster, local, workloads = found
+        return Queues(
+            [queue_state(each) for each in cluster],
+            [queue_state(each) for each in local],
+            pending_rows(workloads),
+            problem,
+        )
+
+    async def _first(self, resource: Resource, namespace: str) -> tuple[Object, ...]:
+        """The first objects of a list, which may be long."""
+        raw = await self._client.call("GET", resource.path(namespace or None), {"limit": _MOST_QUEUED})
+        return tuple(decode_list(raw, resource).items)
 
 
 async def together(*reads: Any) -> list[Any]:

@@ -97,8 +97,9 @@ class Pages:
             for name in (RUNNING, WAITING)
         ]
         return await self._page(
-            backend, "overview.html", "overview", asked, shown=namespace, found=found, charts=charts,
-            statuses=STATUSES, rates=rates_of(history, now), room=_room(found["workers"]), percent=percent,
+            backend, "overview.html", "overview", asked, shown=namespace, of_version=_version(found), found=found,
+            charts=charts, statuses=STATUSES, rates=rates_of(history, now), room=_room(found["workers"]),
+            percent=percent,
         )  # fmt: skip
 
     async def _workloads(self, request: web.Request, backend: Backend) -> web.Response:
@@ -108,7 +109,8 @@ class Pages:
         return await self._page(
             backend, "workloads.html", "workloads", asked.namespace, shown=namespace, asked=asked, found=found,
             pages=pages_of(asked.page, found["total"]), heads=heads_of(asked), filtered=asked.filtered,
-            statuses=STATUSES, workers=[each["name"] for each in activity["workers"]], kinds=activity["kinds"],
+            statuses=STATUSES, of_version=_version(found), workers=[each["name"] for each in activity["workers"]],
+            kinds=activity["kinds"],
         )  # fmt: skip
 
     async def _workload(self, request: web.Request, backend: Backend) -> web.Response:
@@ -134,8 +136,9 @@ class Pages:
         namespace = await backend.scope(asked)
         found = await backend.activity(namespace)
         return await self._page(
-            backend, "workers.html", "workers", asked, shown=namespace, workers=found["workers"], percent=percent
-        )
+            backend, "workers.html", "workers", asked, shown=namespace, of_version=_version(found),
+            workers=found["workers"], percent=percent,
+        )  # fmt: skip
 
     async def _queues(self, request: web.Request, backend: Backend) -> web.Response:
         asked = request.query.get("namespace", "")
@@ -146,6 +149,11 @@ class Pages:
     async def _stream(self, request: web.Request, backend: Backend) -> web.StreamResponse:
         namespace = await backend.scope(request.query.get("namespace", ""))
         return await send_events(request, backend, namespace, request.query.get("log", ""), self._clock)
+
+
+def _version(found: dict[str, Any]) -> str:
+    """The version that a page is made of."""
+    return str(found["metadata"].get("resourceVersion", ""))
 
 
 def _room(workers: list[dict[str, Any]]) -> dict[str, dict[str, float]]:

@@ -1,9 +1,10 @@
 """The event stream of a page: that something has changed, and the log of the workload that is shown.
 
-    event: changed    the page is out of date
-    event: log        the next part of the log, as a JSON text
+    event: changed    something is now of this version, a JSON text; a page that was made of another is out of date
+    event: begins     the log of a run begins
+    event: log        the next part of it, as a JSON text
     event: waits      why there is no log yet, as a JSON text
-    event: ended      the log is over
+    event: ended      the workload has ended, and its log with it
 
 One stream per page carries both, since browsers open few connections to one host.
 """
@@ -12,14 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+from functools import partial
 from typing import Final
 
 import msgspec
 from aiohttp import web
 
+from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import Clock, Forbidden, KubeError, NotFound, Unauthorized
 from jobrelay.kube.clock import sleep
-from jobrelay.operate.relay_client import NotStarted
 from jobrelay.relay.signal import Changes
 from jobrelay.web.backend import Backend
 
@@ -54,6 +56,26 @@ async def send_events(
     return answer
 
 
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Changed(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+class _Event(msgspec.Struct):
+    object: _Changed = msgspec.field(default_factory=_Changed)
+
+
+def version_of(events: bytes) -> str:
+    """The version that the last event of a watch tells; empty if it tells none."""
+    try:
+        return msgspec.json.decode(events.strip().rpartition(b"\n")[2], type=_Event).object.metadata.resource_version
+    except UNREADABLE:
+        return ""
+
+
 class _Stream:
     """Writes events of several sources, one at a time."""
 
@@ -78,38 +100,42 @@ class _Stream:
         while True:
             try:
                 async with self._backend.changes(namespace) as chunks:
-                    async for _ in chunks:
-                        await self._changed()
+                    async for chunk in chunks:
+                        await self._changed(version_of(chunk))
             except _FINAL:
                 raise
             except KubeError:
                 await sleep(self._clock, _AGAIN)
                 await self._changed()
 
-    async def _changed(self) -> None:
+    async def _changed(self, version: str = "") -> None:
         self._seen += 1
         self._changes.notify()
-        await self._send("changed", self._seen)
+        await self._send("changed", version)
 
     async def follow_log(self, namespace: str, name: str) -> None:
-        """The log up to its end; while nothing has started, it is tried again after each change."""
+        """The log until the workload has ended. While nothing has started, and after a run that was not the last, it
+        is tried again after each change."""
         while True:
             seen = self._seen
             try:
                 await self._copy_log(namespace, name)
-                return
-            except NotStarted as error:
-                await self._send("waits", str(error))
+                if await self._backend.has_ended(namespace, name):
+                    await self._send("ended")
+                    return
             except _FINAL:
                 raise
             except KubeError as error:
                 await self._send("waits", str(error))
-            await self._changes.until(lambda before=seen: self._seen != before)  # type: ignore[misc]
+            await self._changes.until(partial(self._has_changed, seen))
+
+    def _has_changed(self, seen: int) -> bool:
+        return self._seen != seen
 
     async def _copy_log(self, namespace: str, name: str) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         async with self._backend.log(namespace, name, follow=True) as chunks:
+            await self._send("begins")
             async for chunk in chunks:
                 if text := decoder.decode(chunk):
                     await self._send("log", text)
-        await self._send("ended")

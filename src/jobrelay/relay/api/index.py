@@ -122,20 +122,23 @@ class WorkloadIndex:
 
     async def fill(self) -> None:
         """Read what there was before; lets other tasks run between batches."""
-        for kind in self._kinds.values():
-            for number, original in enumerate(list(kind.originals)):
-                if number % _BATCH == _BATCH - 1:
-                    await asyncio.sleep(0)
-                self._put(kind, kind.originals.get(original.key))
-        self._filled.set()
+        try:
+            for kind in self._kinds.values():
+                for number, original in enumerate(list(kind.originals)):
+                    if number % _BATCH == _BATCH - 1:
+                        await asyncio.sleep(0)
+                    self._put(kind, kind.originals.get(original.key))
+        finally:
+            self._filled.set()
 
     async def wait_filled(self) -> None:
         await self._filled.wait()
 
     def close(self) -> None:
-        """Follow the originals no longer."""
+        """Follow the originals no longer; nobody has to wait for what is missing."""
         for each in self._unsubscribe:
             each()
+        self._filled.set()
 
     def _changed(self, kind: WorkloadKind, old: Object | None, new: Object | None) -> None:
         if not self._subscribed:

@@ -93,6 +93,7 @@ class Reading:
         """How many workloads have each status, now and in the past hour, and the workers."""
         seen, unseen = await self.seen_kinds(namespace)
         index, kinds = await self._activity.index(self._relay), _names(seen)
+        metadata = {"name": namespace or "all", "resourceVersion": str(self._activity.version(namespace))}
         count = index.count(namespace, kinds)
         everything = await self._reviews.allows(self._caller, Attributes("list", GROUP, "workers"))
         workers = [each if everything else _recent(each, count.live) for each in worker_views(self._relay)]
@@ -100,7 +101,7 @@ class Reading:
         return {
             "apiVersion": API_VERSION,
             "kind": "Activity",
-            "metadata": {"name": namespace or "all", **({"namespace": namespace} if namespace else {})},
+            "metadata": metadata | ({"namespace": namespace} if namespace else {}),
             "statuses": dict(sorted(count.statuses.items())),
             "kinds": sorted(short[name] for name in kinds),
             "history": self._activity.history(namespace, kinds),

@@ -175,8 +175,9 @@ class RelayApi:
     async def _workloads(self, request: web.Request, caller: Caller) -> web.Response:
         namespace, asked = request.match_info.get("namespace", ""), parse_page_request(request.query)
         if asked is not None:
+            metadata = {"resourceVersion": str(self._activity.version(namespace))}
             items, page, unseen = await self._reading(caller).page(namespace, asked)
-            more = {"total": page.chosen, "statuses": dict(sorted(page.statuses.items()))}
+            more = {"metadata": metadata, "total": page.chosen, "statuses": dict(sorted(page.statuses.items()))}
             return _json(workload_list(items, unseen) | more)
         found, unseen = await self._reading(caller).workloads(namespace)
         if "as=Table" in request.headers.get(hdrs.ACCEPT, ""):

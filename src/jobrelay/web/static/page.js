@@ -3,11 +3,11 @@
 "use strict";
 
 const PAUSE = 1500;        // milliseconds between two refreshes
-const MOST_LINES = 5000;   // lines of a log that are kept
+const MOST_TEXT = 2e6;     // characters of a log that are kept
 const log = document.getElementById("log");
 const link = document.getElementById("link");
 const read = new WeakMap();  // what each part was made of
-let source = null, refreshing = false, again = false, spoken = "";
+let source = null, refreshing = false, again = false, spoken = "", kept = 0;
 
 function duration(seconds) {
   const s = Math.max(0, Math.floor(seconds)), m = Math.floor(s / 60), h = Math.floor(m / 60), d = Math.floor(h / 24);
@@ -71,7 +71,11 @@ function state(word, text) {
 function appendLog(text) {
   const follow = document.getElementById("follow").checked;
   log.append(document.createTextNode(text));
-  if (log.childNodes.length > MOST_LINES) log.firstChild.remove();
+  kept += text.length;
+  while (kept > MOST_TEXT && log.childNodes.length > 1) {
+    kept -= log.firstChild.length;
+    log.firstChild.remove();
+  }
   if (follow) log.scrollTop = log.scrollHeight;
 }
 
@@ -79,18 +83,22 @@ function connect() {
   const url = new URL(document.body.dataset.stream, location.href);
   if (log) url.searchParams.set("log", log.dataset.log);
   source = new EventSource(url);
-  let first = true;
   source.onopen = () => {
     state("on", "Live");
-    if (log) { log.replaceChildren(); document.getElementById("log-state").textContent = ""; }
+    if (log) document.getElementById("log-state").textContent = "";
   };
   source.onerror = () => state("off", "Not live");
-  source.addEventListener("changed", () => { if (!first) refresh(); first = false; });
+  source.addEventListener("changed", event => {
+    const known = document.body.dataset.version;
+    document.body.dataset.version = "";
+    if (!known || known !== JSON.parse(event.data)) refresh();
+  });
   if (!log) return;
   const note = document.getElementById("log-state");
+  source.addEventListener("begins", () => { log.replaceChildren(); kept = 0; });
   source.addEventListener("log", event => { note.textContent = ""; appendLog(JSON.parse(event.data)); });
   source.addEventListener("waits", event => { note.textContent = JSON.parse(event.data); });
-  source.addEventListener("ended", () => { note.textContent = "The log ends here."; });
+  source.addEventListener("ended", () => { note.textContent = "The workload has ended."; });
 }
 
 function disconnect() {
