@@ -24,6 +24,7 @@ from jobrelay.kube import connect
 from jobrelay.kube.resource import JOBS, NODES
 
 from .command import COMMAND, ENVIRONMENT, ROOT, end, run
+from .terminal import in_terminal
 
 GUIDE = (ROOT / "docs" / "guides" / "relay.md").read_text()
 QUICK = ("--runtime", "scripted")
@@ -109,6 +110,7 @@ async def test_a_fleet_from_its_first_start_to_its_last(tmp_path: pathlib.Path) 
     assert list(tmp_path.glob("*.pid")) == []
     detached = run("up", "--workers", 2, "--dir", tmp_path, *QUICK, "-d")
     assert detached.stdout.splitlines()[-1] == f"fleet ready {tmp_path}"
+    assert "starting" not in detached.stderr
     assert name in run("get", "jobs", *where).stdout
     processes = pids(tmp_path)
     down = run("down", "--dir", tmp_path)
@@ -137,6 +139,14 @@ def test_parts_do_not_outlive_a_fleet_that_is_killed(tmp_path: pathlib.Path) -> 
         processes = pids(tmp_path)
         fleet.kill()
         eventually(lambda: not any(map(alive, processes)))
+
+
+def test_a_terminal_is_told_what_starts_and_ctrl_c_ends_it(tmp_path: pathlib.Path) -> None:
+    command = [*COMMAND, "up", "--workers", 1, "--memory", "--dir", tmp_path, *QUICK]
+    code, shown = in_terminal(command, b"fleet ready", b"\x03")
+    parts = ["starting a management cluster, 1 worker and the relay ...", "management ready", "worker-1 ready"]
+    places = [shown.index(part) for part in [*parts, "relay ready", "fleet ready"]]
+    assert (code, places) == (0, sorted(places))
 
 
 def test_down_ends_parts_that_were_started_again_by_hand(tmp_path: pathlib.Path) -> None:

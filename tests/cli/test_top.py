@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import pty
-import signal
-import subprocess
 from collections.abc import AsyncGenerator
 
 import pytest
@@ -21,8 +17,9 @@ from jobrelay.kube import ConnectError
 from jobrelay.relay.worker_view import WorkerView
 from tests.relay.fleets import MakeFleet
 
-from .command import COMMAND, ENVIRONMENT, run
+from .command import COMMAND, run
 from .fleets import answering_fleet, call
+from .terminal import in_terminal
 
 
 def workload(name: str, status: str = "Running", kind: str = "Job", cluster: str | None = "east", why: str = "") -> Row:
@@ -205,35 +202,5 @@ async def test_in_a_terminal_it_shows_the_fleet_and_ends_by_q(fleet: MakeFleet) 
     async with answering_fleet(fleet) as it:
         await it.submit()
         command = [*COMMAND, "top", "--kubeconfig", str(it.management.kubeconfig)]
-        assert await asyncio.to_thread(_until_seen, command, b"worker-2", b"q") == 0
-
-
-def _until_seen(command: list[str], text: bytes, key: bytes) -> int:
-    """Runs a command in a terminal of its own, presses a key once a text was shown, and returns its exit code."""
-    ours, theirs = pty.openpty()
-    variables = ENVIRONMENT | {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"}
-    process = subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, start_new_session=True
-    )
-    os.close(theirs)
-    shown, pressed = b"", False
-    try:
-        while piece := _read(ours):
-            shown += piece
-            if text in shown and not pressed:
-                pressed = True
-                os.write(ours, key)
-        assert pressed, shown[-2000:]
-        return process.wait(60)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        os.close(ours)
-
-
-def _read(descriptor: int) -> bytes:
-    """The next output; empty when the other side has ended."""
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:
-        return b""
+        code, _ = await asyncio.to_thread(in_terminal, command, b"worker-2", b"q")
+    assert code == 0

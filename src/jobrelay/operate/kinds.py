@@ -43,7 +43,7 @@ async def relay_adapters(
     except Forbidden:
         found = ()
     taken, _ = usable_kinds(given, read_config_maps(found).kinds)
-    return load_adapters(given=taken)
+    return load_adapters(given=taken, deferred=True)
 
 
 def installed_kinds() -> tuple[Resource, ...]:

@@ -17,8 +17,7 @@ from jobrelay.extensions import installed
 from jobrelay.kube.resource import JOBS
 from jobrelay.logs import get_logger
 from jobrelay.workloads.adapter import Adapter
-from jobrelay.workloads.builtin import built_in_adapters
-from jobrelay.workloads.declared import DeclaredAdapter
+from jobrelay.workloads.builtin import built_in_adapters, deferred_adapters
 from jobrelay.workloads.kind_files import GivenKind, KindProblem
 
 if TYPE_CHECKING:
@@ -33,8 +32,11 @@ class AdapterConflict(ValueError):
     """Two adapters are for the same kind; the message names both."""
 
 
-def load_adapters(points: Iterable[EntryPoint] | None = None, given: Sequence[GivenKind] = ()) -> tuple[Adapter, ...]:
-    """A new set of adapters, one per kind; `points` are those of the installed packages if not given.
+def load_adapters(
+    points: Iterable[EntryPoint] | None = None, given: Sequence[GivenKind] = (), *, deferred: bool = False
+) -> tuple[Adapter, ...]:
+    """A new set of adapters, one per kind; `points` are those of the installed packages if not given. The built-in ones
+    are made when they are used if `deferred`.
 
     Built-in ones follow those that were brought, and Jobs are the last: where several kinds could claim a pod, the
     first one has it.
@@ -46,7 +48,9 @@ def load_adapters(points: Iterable[EntryPoint] | None = None, given: Sequence[Gi
         if holder:
             raise AdapterConflict(f"two workload adapters are for {kind}: {holder} and {source}")
         found[kind] = source, adapter
-    built_in = (each for each in built_in_adapters() if str(each.resource) not in found)
+    built_in = (
+        each for each in (deferred_adapters if deferred else built_in_adapters)() if str(each.resource) not in found
+    )
     return (*(adapter for _, adapter in found.values()), *built_in)
 
 
@@ -64,6 +68,8 @@ def usable_kinds(first: Sequence[GivenKind], more: Iterable[GivenKind]) -> tuple
 
 
 def _brought(points: Iterable[EntryPoint], given: Sequence[GivenKind]) -> Iterator[tuple[str, Adapter]]:
+    if given:
+        from jobrelay.workloads.declared import DeclaredAdapter
     for kind in given:
         yield kind.source, DeclaredAdapter(kind.description)
     for point in points:

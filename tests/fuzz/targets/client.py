@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final
 
 from jobrelay.kube import Client, KubeError, Request, Response
+from jobrelay.kube.brief import BriefTransport
 from jobrelay.kube.connection import Connection
 from jobrelay.kube.discovery import server_version, serves
 from jobrelay.kube.exec_plugin import ExecConfig, ExecPlugin
@@ -92,7 +93,7 @@ async def _exec_credential(data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _network() -> Iterator[Check]:
+def _network(opens: Callable[[Connection], NetworkTransport | BriefTransport]) -> Iterator[Check]:
     """A worker that answers with any bytes at all, on a real connection."""
     with asyncio.Runner() as runner:
         sent = b""
@@ -108,7 +109,7 @@ def _network() -> Iterator[Check]:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
         async def ask() -> None:
-            async with NetworkTransport(Connection(url), environ={}) as transport:
+            async with opens(Connection(url)) as transport:
                 await Client(transport).list(JOBS)
 
         def check(data: bytes) -> None:
@@ -142,7 +143,11 @@ _HTTP_WORDS: Final = (
 
 CLIENT: Final = (
     Target("answers", lambda: looped(_read_answers), (), _OBJECT_WORDS),
-    Target("network-answers", _network, (KubeError,), (*_HTTP_WORDS, *_OBJECT_WORDS)),
+    Target(
+        "network-answers", lambda: _network(lambda it: NetworkTransport(it, environ={})), (KubeError,),
+        (*_HTTP_WORDS, *_OBJECT_WORDS),
+    ),
+    Target("brief-answers", lambda: _network(BriefTransport), (KubeError,), (*_HTTP_WORDS, *_OBJECT_WORDS)),
     Target("watch-stream", lambda: looped(_read_watch), (KubeError,), (*_OBJECT_WORDS, b"\n",
     b'{"type":"BOOKMARK","object":')),
     Target("kubeconfig", plain(_kubeconfig), (KubeError,), _CONFIG_WORDS),

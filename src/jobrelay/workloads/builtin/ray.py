@@ -62,3 +62,14 @@ def _with_containers(head: TemplateSet, added: list[dict[str, Any]]) -> Template
     own = containers if isinstance(containers, list) else []
     template = {**head.template, "spec": {**pod, "containers": [*own, *added]}}
     return dataclasses.replace(head, template=template)
+
+
+def ray_adapter(kind: KindDescription) -> RayAdapter:
+    """The adapter of one of Ray's kinds; they differ in where the cluster is described."""
+    match kind.resource.kind:
+        case "RayJob":
+            return RayJobAdapter(kind, "spec.rayClusterSpec")
+        case "RayService":
+            return RayAdapter(kind, "spec.rayClusterConfig")
+        case _:
+            return RayAdapter(kind, "spec")
