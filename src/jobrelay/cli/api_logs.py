@@ -6,10 +6,14 @@ import asyncio
 import math
 import sys
 import time
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
+
+import click
 
 from jobrelay.cli.errors import Failure
 from jobrelay.operate.relay_client import NotServed, NotStarted, api_log
+from jobrelay.sdk.progress import PATIENCE
 
 if TYPE_CHECKING:
     from jobrelay.kube import Client, Resource
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["print_api_logs"]
 
 _POLL_INTERVAL = 0.5
+_LEAD = b"jobrelay: "
+_KEPT = _LEAD + b"the pods of run "
 
 
 async def print_api_logs(
@@ -37,16 +43,51 @@ async def print_api_logs(
         "follow": "true" if options.follow else None,
         "prefix": "true" if prefix else None,
     }
+    told, patient_until = "", time.monotonic() + PATIENCE
     while True:
         try:
             async with api_log(client, kind, name, namespace, query) as chunks:
-                async for chunk in chunks:
-                    sys.stdout.buffer.write(chunk)
-                    sys.stdout.buffer.flush()
+                await _print(chunks)
             return True
         except NotServed:
             return False
         except NotStarted as error:
             if time.monotonic() >= end:
                 raise Failure(str(error), f"`jobrelay explain {kind}/{name}` says why") from None
+            if options.follow and str(error) != told and time.monotonic() >= patient_until:
+                told = str(error)
+                click.echo(f"note: {told}", err=True)
         await asyncio.sleep(_POLL_INTERVAL)
+
+
+async def _print(chunks: AsyncIterator[bytes]) -> None:
+    """Print a log; that it is a kept one is no part of it, and goes to stderr."""
+    begin: bytes | None = b""
+    async for chunk in chunks:
+        if begin is None:
+            _write(chunk)
+            continue
+        begin += chunk
+        if _may_be_notice(begin):
+            continue
+        _write(_without_notice(begin))
+        begin = None
+    _write(_without_notice(begin or b""))
+
+
+def _may_be_notice(begin: bytes) -> bool:
+    """Whether a log may begin with a notice that has not come whole yet."""
+    return _KEPT.startswith(begin[: len(_KEPT)]) and b"\n" not in begin
+
+
+def _without_notice(begin: bytes) -> bytes:
+    notice, newline, rest = begin.partition(b"\n")
+    if not newline or not notice.startswith(_KEPT):
+        return begin
+    click.echo(f"note: {notice.removeprefix(_LEAD).decode(errors='replace')}", err=True)
+    return rest
+
+
+def _write(shown: bytes) -> None:
+    sys.stdout.buffer.write(shown)
+    sys.stdout.buffer.flush()

@@ -53,7 +53,8 @@ def logs(
 
     The pods are those that its kind names: of a RayJob the submitter and its cluster, of a PipelineRun those of its
     tasks. The relay reads them for you; where it does not serve its API, the worker is reached through the kubeconfig
-    in its Secret, which only operators may read. Logs are available as long as the relay keeps finished mirrors.
+    in its Secret, which only operators may read. Logs are available as long as the relay keeps finished mirrors; after
+    that, what it has kept of them (relay run --keep-logs).
 
     -f waits while the workload does, says why, follows it when it moves to another worker, and ends with it.
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["SectionedCommand", "duration_seconds", "option_group", "optional_seconds"]
+__all__ = ["SectionedCommand", "duration_seconds", "option_group", "optional_seconds", "size_bytes"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,6 +30,19 @@ def duration_seconds(ctx: click.Context, param: click.Parameter, value: str) -> 
 def optional_seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     """The same for an option that need not be given."""
     return None if value is None else duration_seconds(ctx, param, value)
+
+
+def size_bytes(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    """Callback of an option that is a number of bytes, as a quantity of Kubernetes (`64Ki`)."""
+    from jobrelay.apimachinery.quantity import number
+
+    try:
+        found = number(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a size; write 16Ki or 64Mi, for example.") from None
+    if found < 0:
+        raise click.BadParameter(f"{value!r} is negative.")
+    return int(found)
 
 
 def option_group(parameter: str, kind: type[Any], *options: Callable[[Any], Any]) -> Callable[[F], F]:

@@ -35,7 +35,6 @@ from jobrelay.relay.api.names import PORT as API_PORT
 from jobrelay.relay.copy_rules import CopyRules
 from jobrelay.relay.dependencies.copies import RESOURCES
 from jobrelay.relay.workers.install import crds
-from jobrelay.relay.workers.loss import NAME as LOSSES
 from jobrelay.relay.workers.proof_secret import NAME as PROOF
 from jobrelay.workloads.kind_files import KIND_FILE
 from jobrelay.workloads.references import PRIORITYCLASSES
@@ -165,16 +164,14 @@ def _described_kinds(files: Sequence[KindFile], account: tuple[str, str]) -> lis
 
 
 def _namespace_rules() -> list[Manifest]:
-    """In its own namespace: its Lease, its record of lost workers, ConfigMaps with workload kinds, and Secrets.
+    """In its own namespace: its Lease, ConfigMaps (its record of lost workers, workload kinds, kept logs), and Secrets.
 
     Secrets are workers' kubeconfigs, of any name, to renew their tokens, and the one with the keys of proofs.
     """
     return [
         rule("coordination.k8s.io", "leases", "create"),
         rule("coordination.k8s.io", "leases", "get update", NAME),
-        rule("", "configmaps", "create"),
-        rule("", "configmaps", "get patch", LOSSES),
-        rule("", "configmaps", "list watch"),
+        rule("", "configmaps", "create get list watch patch delete"),
         rule("", "secrets", "get list watch patch"),
         rule("", "secrets", "create", PROOF, AUTHORITY),
     ]

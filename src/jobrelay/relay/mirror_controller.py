@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Final
 
 from jobrelay.control import Controller, Result
 from jobrelay.kube.objects import Key
 from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.copying.worker import WorkerDependencies
+from jobrelay.relay.kept_logs.keeper import LogKeeper
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.mirrors.changing import delete_mirror, update_mirror
 from jobrelay.relay.mirrors.context import MirrorContext
@@ -42,18 +44,20 @@ _SUSPICIOUS: Final = Result(requeue_after=1.0)
 
 
 class MirrorController:
-    """The controller of one worker's mirrors."""
+    """The controller of one worker's mirrors; `keeper` keeps their logs when they are removed."""
 
     def __init__(
         self,
         context: MirrorContext,
         snapshots: SnapshotBuilder,
         dependencies: WorkerDependencies,
+        keeper: LogKeeper | None,
         *,
         leads: Callable[[], bool],
         grace: float,
     ) -> None:
         self._context, self._snapshots, self._dependencies = context, snapshots, dependencies
+        self._keeper = keeper
         self._worker, self._kinds, self._leads = context.worker, context.state.kinds, leads
         self._probes = WorkerProbes(context, dependencies)
         self.controller = Controller(
@@ -88,6 +92,9 @@ class MirrorController:
         except NotLeading:
             return NOT_LEADING
         return Result(requeue_after=decision.requeue_after) if decision.requeue_after is not None else None
+
+    def _look_again(self, ref: WorkloadRef) -> None:
+        self._context.queue.add(ref)
 
     def _snapshot(self, ref: WorkloadRef, kind: WorkloadKind) -> WorkloadSnapshot | None:
         original = kind.originals.get(ref.key)
@@ -133,8 +140,9 @@ class MirrorController:
             case UpdateMirror():
                 assert snapshot is not None
                 await update_mirror(self._context, ref, snapshot, decision.action)
-            case DeleteMirror():
-                await delete_mirror(self._context, kind.adapter.resource, decision.action)
+            case DeleteMirror(mirror):
+                if self._keeper is None or self._keeper.is_taken(snapshot, mirror, partial(self._look_again, ref)):
+                    await delete_mirror(self._context, kind.adapter.resource, decision.action)
             case ProveGone(run):
                 assert snapshot is not None
                 await prove_gone(self._context, ref, snapshot, run)

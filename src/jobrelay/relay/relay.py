@@ -33,6 +33,8 @@ from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.explain import Explanation, explain, not_followed
 from jobrelay.relay.followed_kinds import FollowedKinds
 from jobrelay.relay.gate import AdmissionParts, MakeGate, QueueGate
+from jobrelay.relay.kept_logs.keeper import LogStore
+from jobrelay.relay.kept_logs.sweep import KeptLogSweep
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.line_view import LinePlace, line_places
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
@@ -117,6 +119,7 @@ class Relay:
         clock, random = clock or SystemClock(), random or Random()
         adapters = load_adapters() if adapters is None else adapters
         self._election, self._connect, self._clock = election, connect, clock
+        self.namespace = namespace
         self.metrics = metrics = RelayMetrics()
         own = LeaderTransport(MeteredTransport(client.transport, "management", metrics), self.leads)
         client = Client(own, clock=clock, timeout=REQUEST_TIMEOUT)
@@ -202,6 +205,8 @@ class Relay:
             recorder,
             metrics,
             CopySources(client, clock),
+            LogStore(client, namespace, settings.keep_logs) if settings.keep_logs else None,
+            reach=self.reach,
             leads=self.leads,
             grace=grace,
             random=random,
@@ -209,6 +214,12 @@ class Relay:
         self.manager = Manager(election=election, clock=clock)
         watches: list[Runnable] = [secret, self.kinds, namespaces, priorities, self.registry]
         writers: list[Runnable] = [recorder, self.workers, self.originals.controller]
+        if settings.keep_logs:
+            total, age = settings.keep_logs_total, settings.keep_logs_for
+            sweep = KeptLogSweep(client, namespace, total, age, self._may_exist, clock)
+            for kind in self.kinds.kinds.values():
+                kind.originals.subscribe(sweep.original_changed)
+            writers.append(sweep)
         if kueue is not None:
             checks = MultiKueue(
                 kueue, self.kinds.kinds.values(), self.registry, self.snapshots, client, recorder,
@@ -230,6 +241,11 @@ class Relay:
     def leads(self) -> bool:
         """Whether this replica may write at present."""
         return self._election is None or self._election.is_leader
+
+    def _may_exist(self, uid: str) -> bool:
+        """Whether there may be an original with this uid."""
+        kinds = [kind for kind in self.kinds.kinds.values() if not kind.undefined]
+        return any(not kind.known or kind.original_with(uid) is not None for kind in kinds)
 
     def _verdict_changed(self, resource: Resource, original: Object) -> None:
         """The gate may answer otherwise about an original."""

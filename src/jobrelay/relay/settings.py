@@ -10,6 +10,8 @@ from jobrelay.relay.copy_rules import CopyRules
 LOST_TIMEOUT: Final = 900.0
 KEEP_FINISHED: Final = 600.0
 FENCE_LEASE: Final = 300.0
+KEEP_LOGS_TOTAL: Final = 64 * 1024 * 1024
+KEEP_LOGS_FOR: Final = 7 * 86400.0
 SUSPECT_AFTER: Final = 2.0
 """How long requests to a worker may be unanswered before that is suspicious: leases are granted until then."""
 
@@ -46,5 +48,11 @@ class Settings:
     """Whether missing namespaces are created on workers."""
     copies: CopyRules = field(default_factory=CopyRules)
     """Which objects that workloads name are copied to workers that lack them."""
+    keep_logs: int = 0
+    """How many bytes of each pod's log are kept when a mirror is removed; 0 keeps none."""
+    keep_logs_total: int = KEEP_LOGS_TOTAL
+    """How many bytes of logs are kept together, compressed."""
+    keep_logs_for: float = KEEP_LOGS_FOR
+    """How long a log is kept."""
     copy_grace: float = 120.0
     """How long a copy is kept after its last use. Longer than `settle`, so that no mirror can appear that uses it."""

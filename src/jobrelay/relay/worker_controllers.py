@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from random import Random
 
-from jobrelay.kube import EventRecorder
+from jobrelay.kube import Client, EventRecorder
 from jobrelay.relay.copying.held import HeldCopies
 from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.copying.sweeping import CopySweep
 from jobrelay.relay.copying.worker import WorkerDependencies
 from jobrelay.relay.dispatcher import Dispatcher
+from jobrelay.relay.kept_logs.keeper import LogKeeper, LogStore
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.mirror_controller import MirrorController
 from jobrelay.relay.mirrors.context import MirrorContext
@@ -33,11 +35,15 @@ class _RunningWorker:
         """The kinds that it could not run when it was last looked at."""
         self.sweep: asyncio.Task[None] | None = None
         """Runs if anything may be copied there."""
+        self.keeper: LogKeeper | None = None
         self.undo: list[Callable[[], None]] = []
 
 
 class WorkerControllers:
-    """Starts a controller when a worker is registered and stops it when the worker is removed."""
+    """Starts a controller when a worker is registered and stops it when the worker is removed.
+
+    `logs` is where logs of removed mirrors are kept, if they are; they are read over connections that `reach` opens.
+    """
 
     def __init__(
         self,
@@ -48,7 +54,9 @@ class WorkerControllers:
         recorder: EventRecorder,
         metrics: RelayMetrics,
         sources: CopySources,
+        logs: LogStore | None,
         *,
+        reach: Callable[[str], AbstractAsyncContextManager[Client]],
         leads: Callable[[], bool],
         grace: float,
         random: Random,
@@ -56,6 +64,7 @@ class WorkerControllers:
         self._state, self._snapshots, self._dispatcher, self._registry = state, snapshots, dispatcher, registry
         self._recorder, self._metrics, self._leads, self._grace = recorder, metrics, leads, grace
         self._random, self._sources = random, sources
+        self._logs, self._reach = logs, reach
         self._running: dict[str, _RunningWorker] = {}
         self._tasks = OwnedTasks()
 
@@ -110,9 +119,13 @@ class WorkerControllers:
             enqueue_run=self._dispatcher.enqueue_run,
         )
         dependencies = WorkerDependencies(worker, state.dependencies, self._sources, copies)
-        controller = MirrorController(context, self._snapshots, dependencies, leads=self._leads, grace=self._grace)
+        keeper = LogKeeper(self._logs, worker.name, self._reach, state.clock) if self._logs is not None else None
+        controller = MirrorController(
+            context, self._snapshots, dependencies, keeper, leads=self._leads, grace=self._grace
+        )
         task = self._tasks.start(controller.controller.run(), controller.controller.name)
         running = self._running[worker.name] = _RunningWorker(worker, controller, task)
+        running.keeper = keeper
         if state.settings.copies:
             sweep = CopySweep(worker, copies, state)
             running.sweep = self._tasks.start(sweep.run(), f"copies on {worker.name}")
@@ -126,6 +139,8 @@ class WorkerControllers:
         running.task.cancel()
         if running.sweep is not None:
             running.sweep.cancel()
+        if running.keeper is not None:
+            self._tasks.start(running.keeper.close(), f"logs of {name}")
         self._stop_events(running)
 
     def _worker_changed(self, running: _RunningWorker) -> None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 from jobrelay.kube import Client, Connection, KubeError, Object, TransportError, connect
 from jobrelay.relay.assignment import Assignment, assignment_of
+from jobrelay.relay.kept_logs.kept import LogChoice, chosen_lines
+from jobrelay.relay.kept_logs.reading import kept_notice, read_kept
 from jobrelay.sdk.errors import RelayError
 from jobrelay.sdk.explaining import sentence_of
 from jobrelay.sdk.following import versions
-from jobrelay.sdk.pod_logs import Emit, LogOptions, MirrorLogs
+from jobrelay.sdk.pod_logs import Emit, LogLine, LogOptions, MirrorLogs
 from jobrelay.sdk.progress import Progress
 from jobrelay.sdk.relay_api import RelayAddress
 from jobrelay.sdk.workloads import get_workload
@@ -56,8 +59,24 @@ class WorkloadLogs:
             original, to = await self._assigned(end)
         async with connect(await self._worker(to), brief=True) as there:
             logs = MirrorLogs(there, to.cluster, self._adapter, original, self._options, self._note)
+            if self._adapter.read(original).end is not None and await self._read_kept(original, emit, logs):
+                return
             await _until_started(logs, to, end)
             await logs.read(emit)
+
+    async def _read_kept(self, original: Object, emit: Emit, logs: MirrorLogs) -> bool:
+        """What the relay has kept of a workload whose pods are gone; whether there was something."""
+        kept = None if await logs.started() else await read_kept(self._client, self._at.relay_namespace, original.uid)
+        if kept is None:
+            return False
+        options = self._options
+        since = datetime.now(UTC) - timedelta(seconds=options.since) if options.since is not None else None
+        index = "" if options.index is None else str(options.index)
+        choice = LogChoice(options.container, "", index, options.timestamps, options.tail, since)
+        self._note(kept_notice(kept))
+        for log, line in chosen_lines(kept, choice):
+            await emit(LogLine(kept.cluster, log.pod, log.container, line.encode()))
+        return True
 
     async def follow(self, emit: Emit) -> None:
         """Everything up to the end of the workload; raises RelayError and KubeError."""
@@ -92,7 +111,8 @@ class WorkloadLogs:
         try:
             async with connect(connection, brief=True) as there:
                 logs = MirrorLogs(there, to.cluster, self._adapter, original, self._options, self._note)
-                await logs.follow(emit, over)
+                if not over.is_set() or not await self._read_kept(original, emit, logs):
+                    await logs.follow(emit, over)
         except TransportError as error:
             self._note(f"the logs on {to.cluster} break off: {error}")
 

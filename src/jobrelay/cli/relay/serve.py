@@ -95,6 +95,9 @@ class RelayPlan:
             lease=self.tuning.fence_lease,
             create_namespaces=self.tuning.create_namespaces,
             copies=self.tuning.copies,
+            keep_logs=self.tuning.keep_logs,
+            keep_logs_total=self.tuning.keep_logs_total,
+            keep_logs_for=self.tuning.keep_logs_for,
         )
 
 

@@ -10,9 +10,9 @@ import click
 
 from jobrelay.cli.errors import Failure
 from jobrelay.cli.kinds import KIND_FILES, conflicts, given_kinds
-from jobrelay.cli.options import duration_seconds, option_group
+from jobrelay.cli.options import duration_seconds, option_group, size_bytes
 from jobrelay.relay.copy_rules import COPYABLE, CopyRuleError, CopyRules, parse_rules
-from jobrelay.relay.settings import FENCE_LEASE, KEEP_FINISHED, LOST_TIMEOUT
+from jobrelay.relay.settings import FENCE_LEASE, KEEP_FINISHED, KEEP_LOGS_FOR, KEEP_LOGS_TOTAL, LOST_TIMEOUT
 
 if TYPE_CHECKING:
     from jobrelay.workloads.kind_files import GivenKind
@@ -32,6 +32,9 @@ class Tuning:
     create_namespaces: bool = False
     kind_files: tuple[pathlib.Path, ...] = ()
     copy: tuple[str, ...] = ()
+    keep_logs: int = 0
+    keep_logs_total: int = KEEP_LOGS_TOTAL
+    keep_logs_for: float = KEEP_LOGS_FOR
     queueing: Literal["auto", "on", "off"] = "auto"
     queueing_config: pathlib.Path | None = None
 
@@ -54,6 +57,9 @@ class Tuning:
             *(["--create-namespaces"] if self.create_namespaces else []),
             *(f"--kind-file={path.absolute()}" for path in self.kind_files),
             *(f"--copy={each}" for each in self.copy),
+            *([f"--keep-logs={self.keep_logs}"] if self.keep_logs else []),
+            f"--keep-logs-total={self.keep_logs_total}",
+            f"--keep-logs-for={self.keep_logs_for}s",
             *([f"--queueing={self.queueing}"] if self.queueing != "auto" else []),
             *([f"--queueing-config={self.queueing_config.absolute()}"] if self.queueing_config is not None else []),
         ]
@@ -105,6 +111,18 @@ tuning_options = option_group(
     click.option(
         "--keep-finished", metavar="DURATION", callback=duration_seconds, default=_minutes(KEEP_FINISHED),
         show_default=True, help="How long the mirror of a finished Job is kept on its worker, for its logs.",
+    ),
+    click.option(
+        "--keep-logs", metavar="SIZE", callback=size_bytes, default="0", show_default=True,
+        help="Keep so much of the end of each pod's log when its mirror is removed, such as 16Ki; 0 keeps nothing.",
+    ),
+    click.option(
+        "--keep-logs-total", metavar="SIZE", callback=size_bytes, default="64Mi", show_default=True,
+        help="How much all kept logs may take, compressed; the oldest are removed first.",
+    ),
+    click.option(
+        "--keep-logs-for", metavar="DURATION", callback=duration_seconds, default="168h", show_default=True,
+        help="How long a log is kept.",
     ),
     click.option(
         "--placement", metavar="POLICY", default="",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -16,6 +17,7 @@ from jobrelay.kube import BadRequest, Expired, KubeError, NotFound, Object
 from jobrelay.kube.resource import PODS
 from jobrelay.kube.watch import EventType
 from jobrelay.relay.api.failures import bad_request, not_started
+from jobrelay.relay.kept_logs.kept import LogChoice
 from jobrelay.relay.mirror_pods.listing import MirrorPods, container_names, has_started, index_of
 
 Write = Callable[[bytes], Awaitable[None]]
@@ -48,6 +50,12 @@ def parse_log_request(query: Mapping[str, str]) -> LogRequest:
         _number(query, "tailLines"),
         _number(query, "sinceSeconds"),
     )
+
+
+def kept_choice(request: LogRequest, now: datetime) -> LogChoice:
+    """The same part of a kept log."""
+    since = now - timedelta(seconds=request.since) if request.since is not None else None
+    return LogChoice(request.container, request.pod, request.index, request.timestamps, request.tail, since)
 
 
 def _flag(query: Mapping[str, str], name: str) -> bool:

@@ -24,6 +24,8 @@ from jobrelay.relay.api.reviews import Attributes, Reviews
 from jobrelay.relay.api.workloads import Found, find, short_names, workload_object
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import workload_view
+from jobrelay.relay.kept_logs.kept import KeptLog
+from jobrelay.relay.kept_logs.reading import read_kept
 from jobrelay.relay.mirror_pods.events import events_of
 from jobrelay.relay.mirror_pods.listing import MirrorPods
 from jobrelay.relay.original_decision import Stage
@@ -153,6 +155,13 @@ class Reading:
                 return events + await events_of(pods.client, [pods.mirror, *await pods.list()], to.cluster)
         except (KubeError, ApiFailure):
             return events
+
+    async def kept(self, found: Found, *, follow: bool) -> KeptLog | None:
+        """What is kept of the log of its last run that is gone; None if there is nothing. Who follows a workload that
+        goes on waits for its next run instead."""
+        if follow and found.kind.adapter.read(found.original).end is None:
+            return None
+        return await read_kept(self._client, self._relay.namespace, found.original.uid)
 
     @asynccontextmanager
     async def pods(self, found: Found) -> AsyncIterator[MirrorPods]:

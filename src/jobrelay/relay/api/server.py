@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -21,15 +22,18 @@ from jobrelay.relay.api.activity import Activity
 from jobrelay.relay.api.callers import Caller, caller_of
 from jobrelay.relay.api.discovery import GROUP_DOCUMENT, GROUPS, RESOURCES
 from jobrelay.relay.api.events import event_list
-from jobrelay.relay.api.failures import ApiFailure, not_found, unauthorized, unavailable
+from jobrelay.relay.api.failures import NOT_STARTED, ApiFailure, not_found, unauthorized, unavailable
+from jobrelay.relay.api.following import FollowedWorkload
 from jobrelay.relay.api.front_proxy import FrontProxy
-from jobrelay.relay.api.logs import WorkloadLog, parse_log_request
+from jobrelay.relay.api.logs import LogRequest, WorkloadLog, Write, kept_choice, parse_log_request
 from jobrelay.relay.api.names import API_VERSION, BASE, GROUP
 from jobrelay.relay.api.openapi import document_v2, document_v3
 from jobrelay.relay.api.paging import parse_page_request
 from jobrelay.relay.api.reading import Reading
 from jobrelay.relay.api.reviews import Attributes, Reviews
-from jobrelay.relay.api.workloads import workload_list, workload_table
+from jobrelay.relay.api.workloads import Found, workload_list, workload_table
+from jobrelay.relay.kept_logs.kept import KeptLog, chosen_lines
+from jobrelay.relay.kept_logs.reading import kept_notice
 from jobrelay.relay.overview import worker_views
 from jobrelay.relay.relay import Relay
 
@@ -202,10 +206,30 @@ class RelayApi:
             raise ApiFailure(429, "TooManyRequests", f"{_MOST_FOLLOWED} logs are read at present; try again later")
         self._followed += 1
         try:
-            async with reading.pods(found) as pods:
-                return await _send_log(request, WorkloadLog(pods, asked, found.described), follow=asked.follow)
+            return await self._send_log(request, reading, found, asked)
+        except ApiFailure as failure:
+            kept = await reading.kept(found, follow=asked.follow) if failure.cause == NOT_STARTED else None
+            if kept is None:
+                raise
+            return await _send_kept(request, kept, asked, self._clock.now())
         finally:
             self._followed -= 1
+
+    async def _send_log(
+        self, request: web.Request, reading: Reading, found: Found, asked: LogRequest
+    ) -> web.StreamResponse:
+        """Send a log as it comes; what goes wrong after its beginning is told in its last line."""
+        relay = self._relay()
+        async with reading.pods(found) as pods:
+            source = WorkloadLog(pods, asked, found.described)
+            await source.started()
+            if not asked.follow:
+                return await _send(request, source.copy)
+
+        async def follow(write: Write) -> None:
+            await FollowedWorkload(reading, found, asked, write, lambda: self._relay() is relay).run()
+
+        return await _send(request, follow)
 
 
 def _watches(request: web.Request) -> bool:
@@ -224,20 +248,28 @@ async def _send_versions(request: web.Request, versions: AsyncIterator[int]) -> 
     return answer
 
 
-async def _send_log(request: web.Request, source: WorkloadLog, *, follow: bool) -> web.StreamResponse:
-    """Send a log as it comes; what goes wrong after its beginning is told in its last line."""
-    await source.started()
+async def _send(request: web.Request, source: Callable[[Write], Awaitable[None]]) -> web.StreamResponse:
     answer = web.StreamResponse(headers={"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store"})
     answer.enable_chunked_encoding()
     await answer.prepare(request)
     try:
-        await (source.follow(answer.write) if follow else source.copy(answer.write))
-    except KubeError as error:
+        await source(answer.write)
+    except (KubeError, ApiFailure) as error:
         await answer.write(f"jobrelay: the log ends here: {error}\n".encode())
-    except ApiFailure as error:
-        await answer.write(f"jobrelay: the log ends here: {error.message}\n".encode())
     await answer.write_eof()
     return answer
+
+
+async def _send_kept(request: web.Request, kept: KeptLog, asked: LogRequest, now: datetime) -> web.StreamResponse:
+    """Send the kept part of a log, after a line that says so."""
+
+    async def copy(write: Write) -> None:
+        await write(f"jobrelay: {kept_notice(kept)}\n".encode())
+        for log, line in chosen_lines(kept, kept_choice(asked, now)):
+            lead = f"[{log.pod}/{log.container}] " if asked.prefix else ""
+            await write(f"{lead}{line}".encode())
+
+    return await _send(request, copy)
 
 
 @web.middleware
