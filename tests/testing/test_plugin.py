@@ -139,7 +139,7 @@ import sys
 def test_it():
     ours = {name for name in sys.modules if name.split(".")[0] == "jobrelay"}
     assert ours == {"jobrelay", "jobrelay.lazy", "jobrelay.testing", "jobrelay.testing.plugin"}
-    assert not {"aiohttp", "msgspec", "click", "asyncio"} & set(sys.modules)
+    assert not {"aiohttp", "msgspec", "click", "yaml"} & set(sys.modules)
 """
     result = run_suite(tmp_path, text)
     assert outcomes(result) == {"test_it": "passed"}, result.stdout
