@@ -82,7 +82,7 @@ def test_a_page_is_found_again_by_its_place_on_the_site(path: str) -> None:
 def test_what_outside_pages_link_to_is_there_too() -> None:
     found = site.outside_files()
     assert "examples/planning/jobs.csv" in found, "linked from examples/README.md, which docs/ links to"
-    assert found["examples/demo.py"].startswith("# examples/demo.py\n\n````python\n")
+    assert found["examples/04_managed_jobs.py"].startswith("# examples/04_managed_jobs.py\n\n````python\n")
 
 
 def test_the_site_is_built_without_warnings(built: pathlib.Path) -> None:
