@@ -132,7 +132,7 @@ def released(status: WorkloadStatusView, now: datetime) -> Change:
         no_reservation = "The workload has no reservation"
         conditions = with_condition(conditions, names.ADMITTED, False, names.NO_RESERVATION, no_reservation, now)
     if holds(conditions, names.PODS_READY):
-        conditions = _not_started(conditions, now)
+        conditions = with_condition(conditions, names.PODS_READY, False, "WaitForStart", NOT_READY, now)
     again = evicted_for.reason in _REQUEUED_AT_ONCE
     conditions = with_condition(conditions, names.REQUEUED, again, evicted_for.reason, text, now)
     change: Change = {"admission": None, "conditions": _encoded(conditions), "clusterName": None}

@@ -1,9 +1,9 @@
 """What the pods of a Job get when it starts, and how that is taken away when it is stopped.
 
 The flavors that a pod set got stand for nodes: their labels become its node selector, their tolerations its own. What
-admission checks ask for comes on top. Labels tell the pod set and its queues; they alone are no reason to suspend a
-delegated Job. The label `kueue.x-k8s.io/podset` marks a template that was changed. What it was before is in the
-Workload, whose pod sets are never changed while it holds quota.
+admission checks ask for comes on top. Labels tell the pod set and its queues; they alone are no reason to suspend a Job
+that runs. The label `kueue.x-k8s.io/podset` marks a template that was changed. What it was before is in the Workload,
+whose pod sets are never changed while it holds quota.
 
 API servers accept these changes only for a suspended Job that has no start time.
 """
