@@ -101,3 +101,22 @@ async def test_a_local_queue_says_that_its_cluster_queue_is_missing() -> None:
             return any(each["reason"] == "ClusterQueueDoesNotExist" for each in status.get("conditions", ()))
 
         await it.it.until(told)
+
+
+async def test_who_was_told_that_a_queue_is_stopped_is_told_why_it_waits_when_it_is_not_any_more() -> None:
+    async with queue_fleet(1) as it:
+        await it.make_queue(cpu=1)
+        await it.client.create(JOBS, queued_job("first", seconds=1000))
+        await it.until_condition("first", "Admitted")
+        await it.patch(CLUSTER_QUEUES, "cluster-queue", {"spec": {"stopPolicy": "Hold"}})
+        for name in ("second", "third"):
+            await it.client.create(JOBS, queued_job(name, seconds=1000))
+        for name in ("second", "third"):
+            await it.until_condition(name, "QuotaReserved", status=False, reason="Inadmissible")
+        await it.patch(CLUSTER_QUEUES, "cluster-queue", {"spec": {"stopPolicy": "None"}})
+
+        async def told() -> bool:
+            found = [await it.condition(name, "QuotaReserved") for name in ("second", "third")]
+            return all(each is not None and each.message.endswith("1 more needed") for each in found)
+
+        await it.it.until(told)

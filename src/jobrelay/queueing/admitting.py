@@ -177,8 +177,8 @@ class Admission:
             return
         view = workload.decode(WorkloadView)
         requeue = self._waits.get(key)
-        if requeue is None and is_outdated(view.status.conditions):
-            requeue = self._state.scheduler.verdict(str(key))
+        if is_outdated(view.status.conditions):  # what was decided about it then may be, too
+            requeue = self._state.scheduler.verdict(str(key)) or requeue
         if view.status.admission is not None or not view.spec.active:
             return
         if requeue is None:
