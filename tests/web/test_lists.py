@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jobrelay.kube import Client
 from jobrelay.relay.api.names import BASE
@@ -76,3 +80,10 @@ def test_ages_are_sorted_with_the_newest_first() -> None:
 def test_pages_are_counted(page: int, total: int, rows: tuple[int, int, int]) -> None:
     found = pages_of(page, total)
     assert (found.first_row, found.last_row, found.last) == rows
+
+
+@given(st.dictionaries(st.sampled_from(["search", "status", "namespace", "worker", "kind", "sort", "page"]), st.text()))
+def test_a_list_of_whatever_url_has_a_url_that_means_the_same(query: dict[str, str]) -> None:
+    asked = parse_list(query)
+    again = dict(parse_qsl(asked.url(page=asked.page).removeprefix("?")))
+    assert parse_list(again) == asked
