@@ -38,6 +38,8 @@ def imported_by(*arguments: str) -> set[str]:
         ["relay", "run", "--help"],
         ["up", "--help"],
         ["get", "--help"],
+        ["top", "--help"],
+        ["demo", "--help"],
         ["explain", "--help"],
         ["logs", "--help"],
         ["simulate", "--help"],

@@ -21,7 +21,6 @@ from jobrelay.cli.cluster.common import (
 )
 from jobrelay.cli.cluster.definitions import complete_definitions, load_definitions
 from jobrelay.cli.errors import Failure
-from jobrelay.cli.fleet_here import fleet_notes
 from jobrelay.cli.management import failures
 from jobrelay.cli.relay.tuning import Tuning, tuning_options
 
@@ -201,6 +200,8 @@ def _note(text: str) -> None:
 
 
 async def _run(fleet: Fleet, runtime: str) -> None:
+    from jobrelay.cli.fleet_here import fleet_notes
+
     began = time.monotonic()
     async with fleet:
         fleet_notes().write(pathlib.Path.cwd(), fleet.folder.path)
