@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import pathlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from click.testing import Result
 
-from jobrelay.kube import Resource
+from jobrelay.kube import Client, Resource
 from jobrelay.kube.resource import JOBS
 from tests.relay import fleets
 from tests.relay.api import ApiFleet, serving_fleet
-from tests.relay.fleets import job
+from tests.relay.fleets import MakeFleet, job
 
 from .test_plain_user import run
 
@@ -45,8 +47,8 @@ async def told(kubeconfig: pathlib.Path, command: str) -> dict[str, Any]:
     return dict(json.loads(result.stdout))
 
 
-async def test_a_job_whose_pod_does_not_start_is_not_said_to_run(tmp_path: pathlib.Path) -> None:
-    async with serving_fleet(fleets.fleet, workers=1) as served:
+async def test_a_job_whose_pod_does_not_start_is_not_said_to_run(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:
+    async with serving_fleet(fleet, workers=1) as served:
         ann = await served.kubeconfig(tmp_path)
         await served.it.client.create(JOBS, scripted({"start-seconds": "1000"}))
         row = await row_with(served, ann, "None of its pods runs on worker-1")
@@ -71,17 +73,26 @@ async def test_a_crash_is_told_with_exit_code_and_last_line_everywhere(tmp_path:
             assert found["sentence"] == row["sentence"]
 
 
-async def test_pods_that_a_quota_forbids_are_told_of(tmp_path: pathlib.Path) -> None:
-    async with serving_fleet(fleets.fleet, workers=1) as served:
+@asynccontextmanager
+async def no_pods(there: Client) -> AsyncIterator[None]:
+    """A quota on a worker that allows no pods."""
+    quota = {"metadata": {"name": "none", "namespace": "default"}, "spec": {"hard": {"pods": "0"}}}
+    await there.create(RESOURCEQUOTAS, quota)
+    try:
+        yield
+    finally:
+        await there.delete(RESOURCEQUOTAS, "none", "default")
+
+
+async def test_pods_that_a_quota_forbids_are_told_of(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:
+    async with serving_fleet(fleet, workers=1) as served, no_pods(served.it.on(WORKER)):
         ann, there = await served.kubeconfig(tmp_path), served.it.on(WORKER)
-        quota = {"metadata": {"name": "none", "namespace": "default"}, "spec": {"hard": {"pods": "0"}}}
-        await there.create(RESOURCEQUOTAS, quota)
 
         async def counted() -> bool:
             found = (await there.get(RESOURCEQUOTAS, "none", "default")).decode()
             return bool((found.get("status") or {}).get("hard"))
 
-        await served.it.until(counted)
+        await served.it.until(counted, 60)
         await served.it.client.create(JOBS, job(seconds=1000))
         row = await row_with(served, ann, "Job/train: FailedCreate: ")
         assert (row["status"], "exceeded quota: none" in row["why"]) == ("NotRunning", True)
@@ -96,8 +107,8 @@ async def test_failed_indexes_are_told_while_others_run(tmp_path: pathlib.Path) 
         assert "failed indexes: 1" in (await told(ann, "explain"))["troubles"], row
 
 
-async def test_a_worker_that_is_gone_shows_in_get(tmp_path: pathlib.Path) -> None:
-    async with serving_fleet(fleets.fleet, workers=1) as served:
+async def test_a_worker_that_is_gone_shows_in_get(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:
+    async with serving_fleet(fleet, workers=1) as served:
         ann = await served.kubeconfig(tmp_path)
         await served.it.client.create(JOBS, job(seconds=1000))
         await served.it.runs()

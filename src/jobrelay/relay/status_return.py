@@ -68,8 +68,8 @@ def _stage(snapshot: WorkloadSnapshot, mirror: Mirror) -> Stage:
     facts = mirror.facts
     if snapshot.workers[mirror.worker].unanswered:
         return Stage.WORKER_LOST
-    waits = facts.end is None and facts.started is not None and not facts.suspended
-    return Stage.NOT_RUNNING if waits and snapshot.pods.idle else Stage.RUNNING
+    goes_on = facts.end is None and not facts.suspended
+    return Stage.NOT_RUNNING if goes_on and (facts.started is None or snapshot.pods.idle) else Stage.RUNNING
 
 
 def _where(snapshot: WorkloadSnapshot, mirror: Mirror) -> str:

@@ -11,9 +11,9 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from jobrelay.kube import Client, Clock, KubeError, Object
+from jobrelay.kube import Client, Clock, Forbidden, KubeError, Object
 from jobrelay.kube.clock import deadline
 from jobrelay.relay.mirror_pods.events import events_of
 from jobrelay.relay.mirror_pods.last_lines import last_lines
@@ -88,7 +88,7 @@ class Looks:
     async def _look(self, client: Client, wanted: LookedAt) -> Look:
         mirror, pods = wanted.mirror, MirrorPods(client, wanted.adapter, wanted.mirror)
         listed = await pods.list()
-        events = await events_of(client, [mirror, *listed], wanted.worker)
+        events = await _events(client, [mirror, *listed], wanted.worker)
         lines = await last_lines(client, crashed(listed))
         look = Look(phases(listed), tuple(troubles(listed, events, lines)))
         ended = wanted.adapter.read(mirror).end is not None
@@ -97,3 +97,11 @@ class Looks:
         if len(self._known) > _MOST_KNOWN:
             del self._known[next(iter(self._known))]  # the oldest
         return look
+
+
+async def _events(client: Client, objects: Sequence[Object], worker: str) -> list[dict[str, Any]]:
+    """The events about these; none where they may not be read."""
+    try:
+        return await events_of(client, objects, worker)
+    except Forbidden:
+        return []
