@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from jobrelay.kube import Forbidden, SystemClock, connect
-from jobrelay.kube.resource import JOBS, LEASES
+from jobrelay.kube.resource import JOBS, LEASES, VALIDATINGWEBHOOKCONFIGURATIONS
 from jobrelay.queueing.definitions import ensure_definitions
 from jobrelay.queueing.gate import QueueingGate
 from jobrelay.queueing.names import KUEUE_LEASE
 from jobrelay.queueing.resources import CLUSTER_QUEUES, RESOURCE_FLAVORS
+from jobrelay.queueing.webhooks.configurations import NAME
+from jobrelay.queueing.webhooks.registration import WebhookRegistration
+from jobrelay.relay.api.registration import Registered
 from tests.operate.fleets import install, installed_relay, joined
 from tests.queueing.fleets import QueueFleet, queued_job
 from tests.relay.fleets import fleet
@@ -49,3 +53,20 @@ async def test_an_installed_relay_sees_whether_kueues_manager_leads_and_no_other
         assert found.items == ()
         with pytest.raises(Forbidden):
             await client.list(LEASES)
+
+
+async def test_an_installed_relay_fills_the_configurations_of_its_webhooks_and_creates_none() -> None:
+    async with fleet(1, start=False) as base, connect(await install(base)) as client:
+        registered = Registered("jobrelay-system", b"authority")
+        registration = WebhookRegistration(client, registered, [JOBS], admits=True, clock=SystemClock())
+        keeping = asyncio.create_task(registration.run())
+        try:
+            async with asyncio.timeout(60):
+                await registration.registered.wait()
+        finally:
+            keeping.cancel()
+            await asyncio.wait({keeping})
+        found = (await base.client.get(VALIDATINGWEBHOOKCONFIGURATIONS, NAME)).decode()
+        assert "vjob.kb.io" in [each["name"] for each in found["webhooks"]]
+        with pytest.raises(Forbidden):
+            await client.create(VALIDATINGWEBHOOKCONFIGURATIONS, {**found, "metadata": {"name": "another"}})
