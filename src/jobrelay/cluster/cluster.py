@@ -45,7 +45,7 @@ from jobrelay.kube.credentials import Certificate
 from jobrelay.kube.pki import Authority, make_authority
 
 ADMIN: Final = UserInfo("kubernetes-admin", ("system:masters",))
-CONTROLLERS: Final = UserInfo("system:kube-controller-manager", ("system:masters",))
+CONTROLLERS: Final = UserInfo("system:kube-controller-manager", ("system:masters", "system:authenticated"))
 _NAMES: Final = (HOST, "::1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
 
 

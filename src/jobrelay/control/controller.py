@@ -21,7 +21,7 @@ from jobrelay.kube.objects import Key, Object
 from jobrelay.logs import get_logger
 
 from .queue import QueueClosed, WorkQueue
-from .reconciler import Reconcile, Result, TerminalError
+from .reconciler import DONE, Reconcile, Result, TerminalError
 
 __all__ = ["LOW_PRIORITY", "Controller", "ControllerMetrics", "Mapper"]
 
@@ -147,7 +147,7 @@ class Controller(Generic[K]):
             delay = self.queue.add_failed(key, at_least=wait)
             log.warning("reconcile failed", controller=self.name, key=str(key), retry_in=delay, exc_info=not wait)
         else:
-            self._succeeded(key, result or Result())
+            self._succeeded(key, result or DONE)
 
     async def _bounded(self, key: K) -> Result | None:
         if self._timeout is None:

@@ -10,24 +10,23 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from jobrelay.apimachinery.times import UTC, format_time
 
 
-@dataclass(frozen=True, slots=True)
-class RequestUser:
+class RequestUser(msgspec.Struct, frozen=True):
     """The user of a request, as authenticated."""
 
     username: str = ""
     uid: str = ""
     groups: Sequence[str] = ()
-    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    extra: Mapping[str, Sequence[str]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(msgspec.Struct, frozen=True):
     """One request: its time (None: now) and its sender."""
 
     time: dt.datetime | None = None

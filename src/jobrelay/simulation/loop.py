@@ -164,7 +164,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # What asyncio asks of a loop.
 
-    get_debug = staticmethod(bool)  # type: ignore[assignment]
+    get_debug = staticmethod(bool)
     """No; each future asks when it is made."""
 
     def run_in_executor(  # type: ignore[override]

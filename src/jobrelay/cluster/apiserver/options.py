@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from jobrelay.apimachinery import field, protobuf
 from jobrelay.apimachinery.decode import DecodeError, decode
 from jobrelay.apimachinery.field import FieldError, Path
@@ -19,8 +21,7 @@ _DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 APPLY: Final = "application/apply-patch+yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """Of create, update and patch."""
 
     dry_run: bool = False

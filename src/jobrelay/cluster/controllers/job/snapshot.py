@@ -12,7 +12,9 @@ deleted, see `tracking`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from jobrelay.cluster.controllers.job import conditions
 from jobrelay.cluster.controllers.job.backoff import NEVER_FAILED, BackoffRecord
@@ -37,8 +39,7 @@ from jobrelay.kinds.batch.job.indexes import NONE, Indexes
 from jobrelay.kinds.batch.job.names import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 
 
-@dataclass(frozen=True, slots=True)
-class SyncState:
+class SyncState(msgspec.Struct, frozen=True):
     """What the controller knows beyond the caches.
 
     `removing` are the pods whose finalizer it has already removed; `satisfied` says that the cache shows all of its
@@ -52,8 +53,7 @@ class SyncState:
     started_at: Time | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobSnapshot:
+class JobSnapshot(msgspec.Struct, frozen=True):
     """A Job and its pods at the time of a sync."""
 
     job: Job
@@ -71,7 +71,7 @@ class JobSnapshot:
     """Succeeded indexes that are already in the status."""
     succeeded_indexes: Indexes = NONE
     failed_indexes: Indexes | None = None
-    awaiting_replacement: dict[int, Pod] = field(default_factory=dict)
+    awaiting_replacement: dict[int, Pod] = {}
     """By index, the failed pod that waits for its replacement, which inherits its failure count."""
     finished_condition: Condition | None = None
     deadline: float | None = None
