@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from enum import IntEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from jobrelay.kube.clock import Clock, SystemClock, deadline
 from jobrelay.kube.leader_election import LeaderElection
@@ -37,11 +37,6 @@ class Runnable(Protocol):
     """Something that runs until it is cancelled."""
 
     async def run(self) -> None: ...
-
-
-@runtime_checkable
-class _Synced(Protocol):
-    async def wait_synced(self) -> None: ...
 
 
 class Manager:
@@ -110,8 +105,8 @@ class Manager:
         for task in tasks:
             task.add_done_callback(self._ended)
         for member in members:
-            if isinstance(member, _Synced):
-                await self._unless_failed(member.wait_synced())
+            if (wait_synced := getattr(member, "wait_synced", None)) is not None:
+                await self._unless_failed(wait_synced())
 
     async def _stop(self, tasks: list[asyncio.Task[None]]) -> None:
         """Cancel a group and wait for it within the grace period."""

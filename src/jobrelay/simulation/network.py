@@ -208,6 +208,8 @@ class _Exchange:
         self._network, self._loop, self._server = network, loop, server
         self._request, self._answer = request, answer
         self._link = network.link(client, server.name)
+        self._writes = request.method != "GET"
+        self._dry = "dryRun=" in request.path
 
     def begin(self) -> None:
         link = self._link
@@ -228,14 +230,6 @@ class _Exchange:
             self._network.later(link.delay() + (link.held("hold_writes") if self._writes else 0.0), self._arrive)
             if self._writes and link.chance("repeat"):
                 self._network.later(link.delay(), self._arrive)
-
-    @property
-    def _writes(self) -> bool:
-        return self._request.method != "GET"
-
-    @property
-    def _dry(self) -> bool:
-        return "dryRun=" in self._request.path
 
     def _arrive(self) -> None:
         if self._link.cut in (Cut.REFUSED, Cut.SILENT):

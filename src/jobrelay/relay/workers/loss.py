@@ -112,6 +112,8 @@ class LossRecord:
         return found.decode(_Data).data or {}
 
     async def _write(self) -> None:
+        if not self._losses and not self._written:
+            return
         due = self._clock.now() - timedelta(seconds=MIN_DURATION)
         wanted = {worker: _text(loss) for worker, loss in self._losses.items() if loss.since <= due}
         changes: dict[str, str | None] = {
