@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from random import Random
 
 import pytest
 
-from jobrelay.simulation.loop import Process, VirtualLoop
+from jobrelay.simulation.loop import Process, VirtualLoop, garbage_kept
 
 
 async def count(seen: list[float], seconds: float = 1.0) -> None:
@@ -64,6 +66,47 @@ def test_a_failure_does_not_go_unnoticed() -> None:
     loop.start(Process("a"), fail())
     played(loop, 1)
     assert [str(error) for error in loop.failures] == ["broken"]
+
+
+def test_a_timer_that_fell_due_can_still_be_cancelled() -> None:
+    loop, seen = VirtualLoop(Random(0)), list[str]()
+
+    async def main() -> None:
+        loop.call_later(1, lambda: second.cancel())
+        second = loop.call_later(1, seen.append, "second")
+        await asyncio.sleep(2)
+        assert second.cancelled()
+
+    loop.run(main())
+    assert seen == []
+
+
+def test_a_callback_that_fails_does_not_end_the_run() -> None:
+    loop, told = VirtualLoop(Random(0)), list[object]()
+    loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+    loop.call_later(1, lambda: 1 // 0)
+    played(loop, 2)
+    assert [type(error) for error in told] == [ZeroDivisionError]
+
+
+def test_ending_what_is_left_counts_neither_as_steps_nor_as_time() -> None:
+    loop = VirtualLoop(Random(0))
+    loop.start(Process("a"), asyncio.sleep(100))
+    played(loop, 50)
+    assert loop.time() == 50
+    assert loop.steps < 20
+
+
+def test_garbage_is_looked_for_once_afterwards() -> None:
+    with garbage_kept():
+        assert not gc.isenabled()
+        cycle = Process("a")
+        cycle.name = cycle  # type: ignore[assignment]
+        gone = weakref.ref(cycle)
+        del cycle
+        assert gone() is not None
+    assert gone() is None
+    assert gc.isenabled()
 
 
 def test_waiting_for_nothing_is_an_error() -> None:
