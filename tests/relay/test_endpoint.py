@@ -92,9 +92,15 @@ async def test_metrics_say_how_long_workloads_wait_and_how_they_end(fleet: MakeF
     async with answering(fleet) as (it, endpoint):
         await it.submit()
         await it.finished()
-        _, text = await asked(endpoint, "/metrics")
-        assert 'jobrelay_wait_seconds_count{namespace="default"} 1.0' in text
-        assert 'jobrelay_finished_total{namespace="default",result="succeeded",worker="worker-' in text
+
+        async def counted() -> str:
+            """The relay counts when the answer to its write has come."""
+            _, text = await asked(endpoint, "/metrics")
+            return (
+                text if 'jobrelay_finished_total{namespace="default",result="succeeded",worker="worker-' in text else ""
+            )
+
+        assert 'jobrelay_wait_seconds_count{namespace="default"} 1.0' in await it.until(counted, 60)
 
 
 async def test_metrics_say_how_many_workloads_wait(fleet: MakeFleet) -> None:
