@@ -34,6 +34,11 @@ class _Logger:
         import structlog
 
         if not structlog.is_configured():
-            quiet = structlog.make_filtering_bound_logger(logging.WARNING)
-            structlog.configure(wrapper_class=quiet, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+            plain = structlog.dev.plain_traceback  # the others show the values of variables
+            renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
+            structlog.configure(
+                processors=[*structlog.get_config()["processors"][:-1], renderer],
+                wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+                logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+            )
         return structlog.get_logger(self._name)

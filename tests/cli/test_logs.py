@@ -60,3 +60,14 @@ def test_tracebacks_show_no_values(form: str) -> None:
 @pytest.mark.parametrize("verbose", [True, False])
 def test_details_are_for_those_who_ask(verbose: bool) -> None:
     assert ("a detail" in logged("text", verbose=verbose)) is verbose
+
+
+def test_a_program_that_sets_up_nothing_gets_warnings_and_plain_tracebacks() -> None:
+    script = SCRIPT.replace('configure_logging("{level}", "{form}")\n', "").replace(
+        'structlog.get_logger("test")', 'jobrelay.logs.get_logger("test")'
+    )
+    command = [sys.executable, "-c", f"import jobrelay.logs\n{script}"]
+    shown = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True).stderr
+    assert "a fact" not in shown
+    assert "ZeroDivisionError" in shown
+    assert "tell nobody" not in shown

@@ -93,11 +93,7 @@ async def _get(
     kinds: Kinds,
     management: Management,
 ) -> None:
-    import msgspec
-
     from jobrelay.cli.listing import choose, rows_of
-    from jobrelay.cli.worker_rows import worker_row
-    from jobrelay.cli.workers_listing import worker_views
 
     async with management.connect() as client:
         where = None if everywhere else management.namespace(namespace)
@@ -108,20 +104,43 @@ async def _get(
         found: dict[str, list[dict[str, Any]]] = {}
         problem = ""
         if what in ("workers", "all"):
-            views, problem = await worker_views(client, management, where)
-            found["workers"] = [
-                worker_row(each) if output in _FOR_PEOPLE else msgspec.to_builtins(each) for each in views
-            ]
+            found["workers"], problem = await _workers(client, management, where, output)
         if jobs.adapters:
             found["jobs"], problem = await rows_of(client, management, jobs)
         if others.adapters or what == "workloads":
             found["workloads"], problem = await rows_of(client, management, others)
-        if problem:
-            note, _, hint = problem.partition("\nhint: ")
-            click.echo(f"note: {note}; showing what the management cluster knows", err=True)
-            if hint:
-                click.echo(f"hint: {hint}", err=True)
+        _tell(problem)
     _print(found, output, everywhere, single="/" in what)
+
+
+async def get_workers(output: str, management: Management) -> None:
+    """Print workers alone."""
+    async with management.connect() as client:
+        found, problem = await _workers(client, management, None, output)
+        _tell(problem)
+    _print({"workers": found}, output, everywhere=False, single=False)
+
+
+async def _workers(
+    client: Client, management: Management, where: str | None, output: str
+) -> tuple[list[dict[str, Any]], str]:
+    """The rows of workers, and why the relay could not be asked about them."""
+    import msgspec
+
+    from jobrelay.cli.worker_rows import worker_row
+    from jobrelay.cli.workers_listing import worker_views
+
+    views, problem = await worker_views(client, management, where)
+    return [worker_row(each) if output in _FOR_PEOPLE else msgspec.to_builtins(each) for each in views], problem
+
+
+def _tell(problem: str) -> None:
+    """Say on stderr that the relay could not be asked."""
+    if problem:
+        note, _, hint = problem.partition("\nhint: ")
+        click.echo(f"note: {note}; showing what the management cluster knows", err=True)
+        if hint:
+            click.echo(f"hint: {hint}", err=True)
 
 
 async def _watch(client: Client, management: Management, jobs: Listing, others: Listing, output: str) -> None:
