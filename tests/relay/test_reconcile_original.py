@@ -249,6 +249,15 @@ def test_a_job_that_its_own_deadline_stopped_has_failed() -> None:
 FULL = Capacity(1, (NodeFacts("n", {}, (), {"pods": Fraction(1)}, {"pods": Fraction(1)}),))
 
 
+SMALL = Capacity(1, (NodeFacts("n", {}, (), {"pods": Fraction(0)}, {}),))
+
+
+@pytest.mark.parametrize(("capacity", "kind"), [(FULL, "Normal"), (SMALL, "Warning")], ids=["full", "too small"])
+def test_waiting_for_room_is_a_warning_only_where_it_does_not_help(capacity: Capacity, kind: str) -> None:
+    found = reconcile_original(snapshot(job(), [worker("a", capacity=capacity)]))
+    assert [(each.reason, each.type) for each in found.events] == [("NotPlaced", kind)]
+
+
 def test_whoever_is_not_on_turn_waits_in_line_although_there_is_room() -> None:
     found = reconcile_original(snapshot(job(), [worker("a")], turn=Turn(now=False, ahead=3, alike=1)))
     assert (found.stage, found.action, found.waits_in_line) == (Stage.PLACING, None, True)

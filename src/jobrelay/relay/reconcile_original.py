@@ -146,7 +146,7 @@ def _place(snapshot: WorkloadSnapshot, avoid: Mapping[str, str], stage: Stage, w
     sentence = f"{lead}{placement.sentence}"
     if placement.chosen is None:
         due = next(filter(snapshot.unanswered, placement.lacking), None)
-        told = (EventNote("NotPlaced", sentence, "Warning"),)
+        told = (EventNote("NotPlaced", sentence, "Normal" if placement.has_room_later else "Warning"),)
         return OriginalDecision(
             stage,
             sentence,
@@ -206,7 +206,7 @@ def _in_line(turn: Turn, stage: Stage, lead: str) -> OriginalDecision:
         sentence = f"{lead}Waits for its turn: {turn.ahead} in line are tried before it."
         return OriginalDecision(stage, sentence, waits_in_line=True, claim=turn.claimed)
     sentence = f"{lead}Waits for its turn: {turn.ahead} are before it in line, {turn.alike} of them need the same."
-    told = (EventNote("NotPlaced", sentence, "Warning"),)
+    told = (EventNote("NotPlaced", sentence),)
     return OriginalDecision(stage, sentence, events=told, waits_in_line=True, claim=turn.claimed)
 
 

@@ -52,6 +52,15 @@ class Placement:
         refused = self.trace.refused
         return any(one.rejected is None and one.position not in refused for one in self.trace.candidates)
 
+    @property
+    def has_room_later(self) -> bool:
+        """Whether some worker is only full: it could take the workload when others have ended there."""
+        refused = self.trace.refused
+        return any(
+            one.rejected is None and one.position not in refused and (one.fit is None or one.fits_when_empty)
+            for one in self.trace.candidates
+        )
+
     @cached_property
     def verdicts(self) -> tuple[PlacementVerdict, ...]:
         """What was found about every worker, in their order."""
