@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .command import ENVIRONMENT
 
-_TAKE_TERMINAL = """
+TAKE_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
@@ -23,7 +23,7 @@ def in_terminal(command: Sequence[object], text: bytes, key: bytes) -> tuple[int
     ours, theirs = pty.openpty()
     variables = ENVIRONMENT | {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"}
     process = subprocess.Popen(
-        [sys.executable, "-c", _TAKE_TERMINAL, *map(str, command)],
+        [sys.executable, "-c", TAKE_TERMINAL, *map(str, command)],
         stdin=theirs, stdout=theirs, stderr=theirs, env=variables, start_new_session=True,
     )  # fmt: skip
     os.close(theirs)

@@ -12,6 +12,7 @@ from jobrelay.kube.resource import (
     CLUSTERROLES,
     JOBS,
     NAMESPACES,
+    PODS,
     ROLES,
     SECRETS,
     SERVICEACCOUNTS,
@@ -23,6 +24,7 @@ from jobrelay.operate.identity import HOME, IDENTITY
 from jobrelay.operate.joining import PERMISSION_KINDS, JoinRequest, join
 from jobrelay.operate.kubeconfig import worker_kubeconfig as make_kubeconfig
 from jobrelay.operate.leaving import LeaveRequest, leave
+from jobrelay.operate.permissions import Permission, missing_permissions
 from jobrelay.relay.names import NAMESPACES as SERVES
 from jobrelay.relay.names import RENEW
 from jobrelay.relay.relay import find_origin
@@ -30,7 +32,7 @@ from jobrelay.relay.workers.multikueue import CLUSTERS
 from jobrelay.relay.workers.tokens import read_token, token_in
 from tests.relay.fleets import NAMESPACE, Fleet, fleet
 
-from .fleets import TEAMS, join_worker, leave_worker, make_namespaces, way, worker_kubeconfig
+from .fleets import TEAMS, as_relay, join_worker, leave_worker, make_namespaces, way, worker_kubeconfig
 from .test_identities import mirror
 
 CLUSTER = CLUSTERS["v1beta2"]
@@ -55,6 +57,15 @@ async def test_a_worker_is_registered_with_its_namespaces_and_a_token_to_renew()
         token = read_token(token_in(await worker_kubeconfig(it)))
         assert token is not None
         assert (token.lifetime, token.namespace) == (3600, HOME)
+
+
+async def test_the_right_to_run_commands_comes_and_goes_with_the_option() -> None:
+    needed = [Permission(verb, PODS, team, "exec") for team in TEAMS for verb in ("create", "get")]
+    async with fleet(1, start=False) as it:
+        for given, missing in ((False, needed), (True, []), (False, needed)):
+            await join_worker(it, commands=given)
+            async with as_relay(it) as relay:
+                assert await missing_permissions(relay, needed) == missing
 
 
 async def test_all_rights_are_in_single_namespaces_unless_asked() -> None:

@@ -178,3 +178,14 @@ def test_users_see_their_workloads_and_only_operators_the_workers() -> None:
     assert all("workers" not in rule["resources"] for rule in user["rules"])
     assert any("workers" in rule["resources"] for rule in roles["jobrelay-operator"]["rules"])
     assert {verb for rule in user["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
+
+
+def test_commands_in_pods_are_granted_to_who_edits_and_to_relays_that_are_let() -> None:
+    commands = {each["metadata"]["name"]: each for each in user_roles("jobrelay")}["jobrelay-exec"]
+    labels = {name for name in commands["metadata"]["labels"] if "aggregate-to" in name}
+    assert labels == {f"rbac.authorization.k8s.io/aggregate-to-{role}" for role in ("edit", "admin")}
+    plain, more = (
+        identity_manifests(RelayIdentity("jobrelay-x", "west", ("a",), commands=let)) for let in (False, True)
+    )
+    added = [rule for rule in _rules(more, "Role") if rule not in _rules(plain, "Role")]
+    assert added == [{"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create", "get"]}]

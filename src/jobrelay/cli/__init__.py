@@ -31,6 +31,7 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
         "top": ("jobrelay.cli.top:top", "Watch workers and workloads, and look into them."),
         "explain": ("jobrelay.cli.explain:explain", "Explain why a delegated Job is where it is."),
         "logs": ("jobrelay.cli.logs:logs", "Print the logs of a delegated Job from its worker."),
+        "exec": ("jobrelay.cli.exec:exec_", "Run a command in a pod of a delegated workload."),
         "wait": ("jobrelay.cli.wait:wait", "Wait for the end of delegated workloads."),
         "cancel": ("jobrelay.cli.cancel:cancel", "Delete delegated workloads, wherever they run."),
         "rerun": ("jobrelay.cli.rerun:rerun", "Create a workload again from one that has ended."),

@@ -101,6 +101,10 @@ def _ttl(ctx: click.Context, param: click.Parameter, value: str) -> float:
     "repeated.",
 )  # fmt: skip
 @click.option(
+    "--exec", "commands", is_flag=True,
+    help="Let the relay run commands in pods of these namespaces, for `jobrelay exec`.",
+)  # fmt: skip
+@click.option(
     "--ttl", metavar="DURATION", default="24h", show_default=True, callback=_ttl, help="The lifetime of tokens."
 )
 @click.option(
@@ -125,6 +129,7 @@ def join(
     create_namespaces: bool,
     cluster_wide: bool,
     copies: tuple[str, ...],
+    commands: bool,
     ttl: float,
     without_policy: bool,
     server: str,
@@ -175,6 +180,7 @@ def join(
                 create_namespaces=create_namespaces,
                 copies=rules,
                 kinds=tuple(adapter.resource for adapter in adapters),
+                commands=commands,
                 server=server,
                 dry_run=dry_run,
                 **worker_metadata(labels, cost, weight),

@@ -16,7 +16,7 @@ from jobrelay.cli.options import option_group
 from jobrelay.sdk.names import LEASE, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
-    from jobrelay.kube import Client
+    from jobrelay.kube import Client, Connection
 
 __all__ = [
     "CONTEXT", "KUBECONFIG", "KUBECONFIG_OR_FLEET", "LEASE_NAME", "NAMESPACE", "RELAY_NAMESPACE", "SYSTEM_NAMESPACE",
@@ -64,6 +64,11 @@ class Management:
     relay_namespace: str = SYSTEM_NAMESPACE
     lease_name: str = LEASE
 
+    def connection(self) -> Connection:
+        from jobrelay.kube import find_connection
+
+        return find_connection(self._place(), self.context)
+
     def connect(self) -> AbstractAsyncContextManager[Client]:
         from jobrelay.kube import connect
 
@@ -71,9 +76,7 @@ class Management:
 
     def namespace(self, given: str | None) -> str:
         """The given namespace, or that of the context."""
-        from jobrelay.kube import find_connection
-
-        return given or find_connection(self._place(), self.context).namespace
+        return given or self.connection().namespace
 
     def _place(self) -> pathlib.Path | None:
         return self.kubeconfig or _fleet_here()

@@ -46,6 +46,8 @@ class RelayIdentity:
     """Which objects it may copy there."""
     kinds: tuple[Resource, ...] = field(default_factory=installed_kinds)
     """Which kinds of mirrors it may create there."""
+    commands: bool = False
+    """Whether it may run commands in pods."""
 
     @property
     def name(self) -> str:
@@ -80,6 +82,7 @@ def identity_manifests(identity: RelayIdentity) -> list[Manifest]:
         granted[namespace] = [
             *granted.get(namespace, ()),
             *_mirrors(identity.kinds),
+            *([rule("", "pods/exec", "create get")] if identity.commands else []),
             *copy_rules(identity.copies, namespace),
         ]
     everywhere = copy_rules(identity.copies, "")

@@ -80,6 +80,8 @@ class JoinRequest:
     """Which objects that Jobs name the relay may copy there."""
     kinds: tuple[Resource, ...] = field(default_factory=installed_kinds)
     """Which kinds the relay may run there."""
+    commands: bool = False
+    """Whether the relay may run commands in pods there, for `jobrelay exec`."""
     server: str = ""
     """The address at which the relay reaches the worker, if it differs from the one in our kubeconfig."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -96,6 +98,7 @@ class JoinRequest:
             self.policy,
             copies=self.copies,
             kinds=self.kinds,
+            commands=self.commands,
         )
 
 

@@ -7,8 +7,8 @@ or that no relay answers behind it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, Final, NamedTuple
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import (
     BadRequest,
     Client,
+    Connection,
     Forbidden,
     KubeError,
     NotFound,
@@ -24,12 +25,16 @@ from jobrelay.kube import (
     ServiceUnavailable,
     serves,
 )
+from jobrelay.kube.remote_command import LARGEST_MESSAGE, PROTOCOLS
 from jobrelay.relay.api.failures import NOT_STARTED
 from jobrelay.relay.api.names import API_SERVICE, GROUP, VERSION
 
+if TYPE_CHECKING:
+    from aiohttp import ClientWebSocketResponse
+
 __all__ = [
-    "ApiPath", "NotServed", "NotStarted", "api_explanation", "api_log", "api_read", "api_stream", "api_workers",
-    "api_workloads",
+    "ApiPath", "NotServed", "NotStarted", "api_exec", "api_explanation", "api_log", "api_read", "api_stream",
+    "api_workers", "api_workloads",
 ]  # fmt: skip
 
 _WORKLOADS: Final = Resource(GROUP, VERSION, "workloads", "Workload")
@@ -79,6 +84,22 @@ async def api_log(
     path = _WORKLOADS.path(namespace, f"{kind}:{name}", "log")
     async with _refusals(client), client.stream(path, query, accept="*/*") as chunks:
         yield chunks
+
+
+@asynccontextmanager
+async def api_exec(
+    client: Client, connection: Connection, kind: Resource, name: str, namespace: str, query: list[tuple[str, str]]
+) -> AsyncIterator[ClientWebSocketResponse]:
+    """The streams of a command in a pod of a workload; raises NotStarted, NotServed and other KubeErrors."""
+    from jobrelay.kube.websocket import open_websocket
+
+    path = _WORKLOADS.path(namespace, f"{kind}:{name}", "exec")
+    async with AsyncExitStack() as stack:
+        async with _refusals(client):
+            socket = await stack.enter_async_context(
+                open_websocket(connection, path, query, protocols=PROTOCOLS, largest=LARGEST_MESSAGE)
+            )
+        yield socket
 
 
 class ApiPath(NamedTuple):

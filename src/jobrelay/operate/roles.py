@@ -34,7 +34,8 @@ def api_rules() -> list[Manifest]:
 def user_roles(name: str) -> list[Manifest]:
     """The roles of people: users see their workloads, operators all of them, and the workers.
 
-    Users see nothing that they may not see of the originals too, so their role is part of view, edit and admin.
+    Users see nothing that they may not see of the originals too, so their role is part of view, edit and admin. To run
+    commands in pods is part of edit and admin, as it is of the same roles for the pods of a cluster itself.
     """
     operator = [
         rule(GROUP, f"{_OF_USERS} workers", "get list"),
@@ -42,8 +43,13 @@ def user_roles(name: str) -> list[Manifest]:
         *kind_rules(installed_kinds(), "get list watch"),
         rule("kueue.x-k8s.io", "multikueueclusters multikueueconfigs", "get list watch patch"),
     ]
-    aggregated = {f"{_AGGREGATE}{each}": "true" for each in ("view", "edit", "admin")}
+    users = [rule(GROUP, _OF_USERS, "get list"), rule(GROUP, "activity", "watch")]
     return [
-        role(f"{name}-user", "", [rule(GROUP, _OF_USERS, "get list"), rule(GROUP, "activity", "watch")], aggregated),
+        role(f"{name}-user", "", users, _part_of("view", "edit", "admin")),
+        role(f"{name}-exec", "", [rule(GROUP, "workloads/exec", "create get")], _part_of("edit", "admin")),
         role(f"{name}-operator", "", operator),
     ]
+
+
+def _part_of(*roles: str) -> dict[str, str]:
+    return {f"{_AGGREGATE}{each}": "true" for each in roles}

@@ -19,6 +19,7 @@ from jobrelay.kube import (
     Client,
     Clock,
     ConnectError,
+    Connection,
     EventRecorder,
     LeaderElection,
     Object,
@@ -259,15 +260,19 @@ class Relay:
     async def reach(self, worker: str) -> AsyncIterator[Client]:
         """A client of a worker with a connection of its own, so that how long it takes to answer, as a log without
         output does, says nothing about its health; raises ConnectError if the worker is not connected."""
-        known = self.registry.workers.get(worker)
-        if known is None or not known.connected or not isinstance(known.spec.access, UsableKubeconfig):
-            raise ConnectError(known.reason if known is not None else "it is not registered")
-        transport = self._connect(worker, known.spec.access.connection)
+        transport = self._connect(worker, self.connection_to(worker))
         reads = LeaderTransport(MeteredTransport(transport, worker, self.metrics), lambda: False)
         try:
             yield Client(reads, clock=self._clock, timeout=READ_TIMEOUT, retries=0)
         finally:
             await reads.close()
+
+    def connection_to(self, worker: str) -> Connection:
+        """How a worker is reached as the relay; raises ConnectError if the worker is not connected."""
+        known = self.registry.workers.get(worker)
+        if known is None or not known.connected or not isinstance(known.spec.access, UsableKubeconfig):
+            raise ConnectError(known.reason if known is not None else "it is not registered")
+        return known.spec.access.connection
 
     async def look_at(self, ref: WorkloadRef) -> Look | None:
         """A closer look at the pods of a workload's present run; None if it has no mirror. Raises KubeError, and

@@ -13,7 +13,7 @@ from jobrelay.sdk.errors import RelayError
 from jobrelay.workloads import Adapter
 from jobrelay.workloads.names import ORIGIN, ORIGIN_UID
 
-__all__ = ["Emit", "LogLine", "LogOptions", "MirrorLogs"]
+__all__ = ["Emit", "LogLine", "LogOptions", "MirrorLogs", "mirrors_of"]
 
 _LOOK_AGAIN: Final = 1.0
 _NOT_STARTED: Final = (None, "Pending")
@@ -122,11 +122,7 @@ class MirrorLogs:
         return not mirrors or any(self._adapter.read(mirror).end is None for mirror in mirrors)
 
     async def _mirrors(self) -> list[Object]:
-        """The mirror, which has another name if the worker is the management cluster itself; its children are none."""
-        resource, original = self._adapter.resource, self._original
-        marked = (await self._client.list(resource, original.namespace, label_selector=ORIGIN)).items
-        own = [each for each in marked if each.metadata.annotations.get(ORIGIN_UID) == original.uid]
-        return [each for each in own if each.metadata.controller is None]
+        return await mirrors_of(self._client, self._adapter, self._original)
 
     async def _pods(self, mirrors: list[Object]) -> list[Object]:
         found: dict[str, Object] = {}
@@ -164,6 +160,13 @@ class MirrorLogs:
                     await emit(LogLine(self._worker, pod.name, container, line))
         except (BadRequest, NotFound) as error:
             self._note(f"no logs of container {container} of pod {pod.name}: {error}")
+
+
+async def mirrors_of(client: Client, adapter: Adapter, original: Object) -> list[Object]:
+    """The mirror, which has another name if the worker is the management cluster itself; its children are none."""
+    marked = (await client.list(adapter.resource, original.namespace, label_selector=ORIGIN)).items
+    own = [each for each in marked if each.metadata.annotations.get(ORIGIN_UID) == original.uid]
+    return [each for each in own if each.metadata.controller is None]
 
 
 async def _set_within(event: asyncio.Event, seconds: float) -> None:

@@ -30,6 +30,7 @@ RESOURCES: Final = {
         _entry("workers", "Worker", "list", namespaced=False),
         _entry("workloads", "Workload", "get list"),
         _entry("workloads/events", "WorkloadEventList", "get"),
+        _entry("workloads/exec", "Workload", "create get"),
         _entry("workloads/log", "Workload", "get"),
     ],
 }

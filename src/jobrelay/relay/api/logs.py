@@ -43,12 +43,12 @@ def parse_log_request(query: Mapping[str, str]) -> LogRequest:
     return LogRequest(
         query.get("container", ""),
         query.get("pod", ""),
-        str(index) if (index := _number(query, "index")) is not None else "",
-        _flag(query, "follow"),
-        _flag(query, "timestamps"),
-        _flag(query, "prefix"),
-        _number(query, "tailLines"),
-        _number(query, "sinceSeconds"),
+        str(index) if (index := number(query, "index")) is not None else "",
+        flag(query, "follow"),
+        flag(query, "timestamps"),
+        flag(query, "prefix"),
+        number(query, "tailLines"),
+        number(query, "sinceSeconds"),
     )
 
 
@@ -58,14 +58,14 @@ def kept_choice(request: LogRequest, now: datetime) -> LogChoice:
     return LogChoice(request.container, request.pod, request.index, request.timestamps, request.tail, since)
 
 
-def _flag(query: Mapping[str, str], name: str) -> bool:
+def flag(query: Mapping[str, str], name: str) -> bool:
     text = query.get(name, "false")
     if text not in ("true", "false", "1", "0"):
         raise bad_request(f"{name}={text!r} is neither true nor false")
     return text in ("true", "1")
 
 
-def _number(query: Mapping[str, str], name: str) -> int | None:
+def number(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name)
     if text is None:
         return None

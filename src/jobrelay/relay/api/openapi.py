@@ -23,6 +23,14 @@ _NAME: Final = (
     "string",
     "KIND:NAME of the original, such as job:train; a NAME alone is that of a Job.",
 )
+_EXEC: Final = (
+    ("command", "query", "string", "A word of the command; once for each."),
+    ("container", "query", "string", "The container; by default as of kubectl exec."),
+    ("index", "query", "integer", "The completion index of the pod."),
+    ("pod", "query", "string", "The name of the pod on its worker; by default the only one that runs."),
+    ("stdin", "query", "boolean", "Passes stdin to the command."),
+    ("tty", "query", "boolean", "Gives the command a terminal."),
+)
 _LOG: Final = (
     ("container", "query", "string", "The container; by default all of each pod."),
     ("follow", "query", "boolean", "Goes on until the workload ends."),
@@ -65,6 +73,9 @@ _PATHS: Final = {
     f"{_SCOPED}/workloads/{{name}}/events": (
         "events on the management cluster and on its worker", (_NAME, _NAMESPACE), "application/json",
         "WorkloadEventList",
+    ),
+    f"{_SCOPED}/workloads/{{name}}/exec": (
+        "runs a command in one of its pods, by websocket", (*_EXEC, _NAME, _NAMESPACE), "*/*", "",
     ),
     f"{_SCOPED}/workloads/{{name}}/log": ("the log of its pods", (*_LOG, _NAME, _NAMESPACE), "text/plain", ""),
 }  # fmt: skip

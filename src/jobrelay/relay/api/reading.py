@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from jobrelay.kube import Client, ConnectError, KubeError
+from jobrelay.kube import Client, ConnectError, Connection, KubeError
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.activity import Activity
 from jobrelay.relay.api.callers import Caller
@@ -21,11 +21,13 @@ from jobrelay.relay.api.failures import ApiFailure, not_found, not_started
 from jobrelay.relay.api.names import API_VERSION, GROUP
 from jobrelay.relay.api.paging import Page, PageRequest, choose_page
 from jobrelay.relay.api.reviews import Attributes, Reviews
+from jobrelay.relay.api.sessions import ExecRequest, failure_of
 from jobrelay.relay.api.workloads import Found, find, short_names, workload_object
 from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import workload_view
 from jobrelay.relay.kept_logs.kept import KeptLog
 from jobrelay.relay.kept_logs.reading import read_kept
+from jobrelay.relay.mirror_pods.choosing import Chosen, NotChosen, choose_pod
 from jobrelay.relay.mirror_pods.events import events_of
 from jobrelay.relay.mirror_pods.listing import MirrorPods
 from jobrelay.relay.original_decision import Stage
@@ -162,6 +164,19 @@ class Reading:
         if follow and found.kind.adapter.read(found.original).end is None:
             return None
         return await read_kept(self._client, self._relay.namespace, found.original.uid)
+
+    async def pod_of(self, found: Found, asked: ExecRequest) -> tuple[str, Connection, Chosen]:
+        """The worker, how it is reached, and the pod there in which a command is to run; raises ApiFailure, and
+        KubeError."""
+        async with self.pods(found) as pods:
+            chosen = choose_pod(
+                await pods.list(), found.described, pod=asked.pod, index=asked.index, container=asked.container
+            )
+            if isinstance(chosen, NotChosen):
+                raise failure_of(chosen)
+            to = assignment_of(found.original)
+            assert to is not None
+            return to.cluster, self._relay.connection_to(to.cluster), chosen
 
     @asynccontextmanager
     async def pods(self, found: Found) -> AsyncIterator[MirrorPods]:

@@ -31,6 +31,7 @@ from jobrelay.relay.api.openapi import document_v2, document_v3
 from jobrelay.relay.api.paging import parse_page_request
 from jobrelay.relay.api.reading import Reading
 from jobrelay.relay.api.reviews import Attributes, Reviews
+from jobrelay.relay.api.sessions import Sessions, parse_exec_request
 from jobrelay.relay.api.workloads import Found, workload_list, workload_table
 from jobrelay.relay.kept_logs.kept import KeptLog, chosen_lines
 from jobrelay.relay.kept_logs.reading import kept_notice
@@ -74,6 +75,7 @@ class RelayApi:
         self._client, self._relay, self._proxy, self._clock = client, relay, proxy, clock
         self._activity, self._routes = activity, routes
         self._reviews = Reviews(client, clock)
+        self._sessions = Sessions(clock)
         self._followed = self._watched = 0
 
     def application(self, pages: tuple[str, web.Application] | None = None) -> web.Application:
@@ -93,6 +95,7 @@ class RelayApi:
         one = f"{BASE}/namespaces/{{namespace}}/workloads/{{name}}"
         app.router.add_get(one, self._allowed("get", "workloads", self._workload))
         app.router.add_get(f"{one}/events", self._allowed("get", "workloads/events", self._events))
+        app.router.add_get(f"{one}/exec", self._allowed("get", "workloads/exec", self._exec))
         app.router.add_get(f"{one}/log", self._allowed("get", "workloads/log", self._log))
         if pages is not None:
             app.add_subapp(*pages)
@@ -214,6 +217,25 @@ class RelayApi:
             return await _send_kept(request, kept, asked, self._clock.now())
         finally:
             self._followed -= 1
+
+    async def _exec(self, request: web.Request, caller: Caller) -> web.StreamResponse:
+        """Run a command in a pod. A websocket is opened by GET, for which RBAC is asked about `get` alone: so `create`
+        is asked here, of the API's own group and of pods in the namespace of the original."""
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        asked, reading = parse_exec_request(request.query, request.headers), self._reading(caller)
+        for wanted in (
+            Attributes("create", GROUP, "workloads", namespace, name, "exec"),
+            Attributes("create", "", "pods", namespace, subresource="exec"),
+        ):
+            await self._reviews.require(caller, wanted)
+        found = await reading.find(namespace, name)
+        with self._sessions.admitted(caller):
+            worker, connection, chosen = await reading.pod_of(found, asked)
+            log.info(
+                "command in a pod", user=caller.name, workload=found.described, worker=worker, pod=chosen.pod.name,
+                container=chosen.container,
+            )  # fmt: skip
+            return await self._sessions.serve(request, asked, worker, connection, chosen)
 
     async def _send_log(
         self, request: web.Request, reading: Reading, found: Found, asked: LogRequest
