@@ -21,10 +21,18 @@ from tests.loopback import LoopbackServer, authority, server_context
 from tests.relay import fleets
 from tests.relay.api import ApiFleet, is_available, serving_fleet, talking
 from tests.relay.fleets import NAMESPACE, MakeFleet
+from tests.relay.test_api_preview import until_previews
 
 
 async def run(kubeconfig: pathlib.Path, *arguments: str) -> Result:
     command = [*arguments, "--kubeconfig", str(kubeconfig)]
+    return await asyncio.to_thread(CliRunner().invoke, root, command, catch_exceptions=False)
+
+
+async def run_before(kubeconfig: pathlib.Path, *arguments: str) -> Result:
+    """For commands that take another one behind `--`."""
+    at = arguments.index("--")
+    command = [*arguments[:at], "--kubeconfig", str(kubeconfig), *arguments[at:]]
     return await asyncio.to_thread(CliRunner().invoke, root, command, catch_exceptions=False)
 
 
@@ -56,6 +64,17 @@ async def test_explain_gives_the_verdicts_and_the_pods(fleet: MakeFleet, tmp_pat
         assert f"  cluster   {worker} (run 1)" in result.stdout
         assert "  pods      1 Running" in result.stdout
         assert "Workers, if it were placed now:" in result.stdout
+
+
+async def test_a_dry_run_says_which_workers_could_take_it(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:
+    async with serving_fleet(fleet) as served:
+        ann = await served.kubeconfig(tmp_path)
+        async with served.user() as client:
+            await until_previews(served, client)
+        command = ("submit", "--name", "planned", "--image", "busybox", "--dry-run", "--", "true")
+        result = await run_before(ann, *command)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "job/planned could run on worker-1, worker-2 now. Nothing was created." in result.stdout
 
 
 async def test_logs_come_through_the_relay(tmp_path: pathlib.Path) -> None:

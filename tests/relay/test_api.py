@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kube import BadRequest, Client, Forbidden, NotFound, ServiceUnavailable
+from jobrelay.kube import BadRequest, Client, Forbidden, NotFound, ServerTimeout
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.names import BASE
 from tests.relay import fleets
@@ -129,5 +129,5 @@ async def test_a_lost_worker_is_told_and_nothing_hangs() -> None:
             return "podsUnknown" in (await asked(ann, f"{OWN}/workloads/job:train"))["status"]
 
         await served.it.until(lost)
-        with pytest.raises(ServiceUnavailable, match=f"worker {worker} cannot be reached"):
+        with pytest.raises(ServerTimeout, match=f"worker {worker} cannot be reached"):
             await ann.call("GET", f"{OWN}/workloads/job:train/log")

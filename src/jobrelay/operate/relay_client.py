@@ -6,9 +6,10 @@ or that no relay answers behind it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -25,6 +26,7 @@ from jobrelay.kube import (
     ServiceUnavailable,
     serves,
 )
+from jobrelay.kube.objects import decode_object
 from jobrelay.kube.remote_command import LARGEST_MESSAGE, PROTOCOLS
 from jobrelay.relay.api.failures import NOT_STARTED
 from jobrelay.relay.api.names import API_SERVICE, GROUP, VERSION
@@ -33,13 +35,14 @@ if TYPE_CHECKING:
     from aiohttp import ClientWebSocketResponse
 
 __all__ = [
-    "ApiPath", "NotServed", "NotStarted", "api_exec", "api_explanation", "api_log", "api_read", "api_stream",
-    "api_workers", "api_workloads",
+    "ApiPath", "NotServed", "NotStarted", "api_exec", "api_explanation", "api_log", "api_preview", "api_read",
+    "api_stream", "api_workers", "api_workloads",
 ]  # fmt: skip
 
 _WORKLOADS: Final = Resource(GROUP, VERSION, "workloads", "Workload")
 _WORKERS: Final = Resource(GROUP, VERSION, "workers", "Worker", namespaced=False)
 _OVERVIEW: Final = Resource(GROUP, VERSION, "overview", "Overview")
+_PREVIEWS: Final = Resource(GROUP, VERSION, "previews", "Preview")
 
 
 class NotServed(KubeError):
@@ -56,10 +59,26 @@ async def api_workloads(client: Client, namespace: str | None) -> list[dict[str,
     return [each["status"] for each in found["items"]]
 
 
-async def api_explanation(client: Client, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
-    """Why a workload of a kind (`jobs.batch`) is where it is; None if the relay does not know it. Raises KubeError."""
+async def api_preview(client: Client, workload: bytes) -> dict[str, Any]:
+    """What would be decided about a workload that is not created; raises KubeError."""
+    namespace = decode_object(workload).namespace
+    spec = {"workload": msgspec.Raw(workload)}
+    body = msgspec.json.encode({"apiVersion": _PREVIEWS.api_version, "kind": _PREVIEWS.kind, "spec": spec})
+    async with _refusals(client):
+        found = msgspec.json.decode(await client.call("POST", _PREVIEWS.path(namespace), body=body))
+    status: dict[str, Any] = found["status"]
+    return status
+
+
+async def api_explanation(
+    client: Client, kind: str, name: str, namespace: str, changes: Sequence[str] = ()
+) -> dict[str, Any] | None:
+    """Why a workload of a kind (`jobs.batch`) is where it is, with `changes` also what would be after them; None if the
+    relay does not know it. Raises KubeError."""
+    path = _WORKLOADS.path(namespace, f"{kind}:{name}")
+    asked = f"{path}?{urlencode([('if', each) for each in changes])}" if changes else path
     try:
-        found: dict[str, Any] = (await _read(client, _WORKLOADS.path(namespace, f"{kind}:{name}")))["status"]
+        found: dict[str, Any] = (await _read(client, asked))["status"]
     except NotFound:
         return None
     return found

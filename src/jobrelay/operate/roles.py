@@ -34,18 +34,21 @@ def api_rules() -> list[Manifest]:
 def user_roles(name: str) -> list[Manifest]:
     """The roles of people: users see their workloads, operators all of them, and the workers.
 
-    Users see nothing that they may not see of the originals too, so their role is part of view, edit and admin. To run
-    commands in pods is part of edit and admin, as it is of the same roles for the pods of a cluster itself.
+    Users see nothing that they may not see of the originals too, so their role is part of view, edit and admin. To ask
+    what would become of a workload, and to run commands in pods, is part of edit and admin, as it is of the same roles
+    to create workloads and to run commands in the pods of a cluster itself.
     """
     operator = [
         rule(GROUP, f"{_OF_USERS} workers", "get list"),
         rule(GROUP, "activity", "watch"),
+        rule(GROUP, "previews", "create"),
         *kind_rules(installed_kinds(), "get list watch"),
         rule("kueue.x-k8s.io", "multikueueclusters multikueueconfigs", "get list watch patch"),
     ]
     users = [rule(GROUP, _OF_USERS, "get list"), rule(GROUP, "activity", "watch")]
     return [
         role(f"{name}-user", "", users, _part_of("view", "edit", "admin")),
+        role(f"{name}-submit", "", [rule(GROUP, "previews", "create")], _part_of("edit", "admin")),
         role(f"{name}-exec", "", [rule(GROUP, "workloads/exec", "create get")], _part_of("edit", "admin")),
         role(f"{name}-operator", "", operator),
     ]

@@ -23,17 +23,14 @@ import msgspec
 from aiohttp import web
 
 from jobrelay.control.endpoint import serving
-from jobrelay.kube import ProtocolError
 from jobrelay.kube.objects import Key, decode_object
+from jobrelay.relay.api.previews import MALFORMED
 from jobrelay.relay.names import ENDPOINT
 from jobrelay.relay.overview import on_worker_of, worker_views, workload_views
 from jobrelay.relay.relay import Relay
 from jobrelay.relay.workload_kind import WorkloadRef
 
 __all__ = ["ENDPOINT", "Endpoint"]
-
-_MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
-"""What adapters raise for an object of any shape: they expect what an API server has let through."""
 
 
 class Endpoint:
@@ -109,7 +106,7 @@ class Endpoint:
             return _error(404, f"the relay does not know the kind {asked!r}")
         try:
             found = relay.preview(kind, decode_object(await request.read()))
-        except (ProtocolError, *_MALFORMED) as error:
+        except MALFORMED as error:
             return _error(400, f"not a {asked} that an API server would accept: {error}")
         return _json(found)
 

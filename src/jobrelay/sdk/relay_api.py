@@ -29,7 +29,7 @@ from jobrelay.kube import (
     TransportError,
 )
 from jobrelay.kube.resource import LEASES
-from jobrelay.operate.relay_client import NotServed, api_explanation, api_workers, api_workloads
+from jobrelay.operate.relay_client import NotServed, api_explanation, api_preview, api_workers, api_workloads
 from jobrelay.relay.names import ENDPOINT
 
 __all__ = ["RelayAddress", "RelayReply", "RelayUnreachable", "query_relay", "try_query_relay"]
@@ -74,16 +74,11 @@ async def try_query_relay(client: Client, at: RelayAddress, path: str, query: Re
 async def query_relay(
     client: Client, at: RelayAddress, path: str, query: RelayQuery | None = None, body: bytes | None = None
 ) -> Any:
-    """The relay's response as JSON values, None for 404; a body is posted. Raises RelayUnreachable.
-
-    What would be (`if`, or a body) is asked at the relay's own endpoint; the API does not have it.
-    """
+    """The relay's response as JSON values, None for 404; a body is posted. Raises RelayUnreachable."""
     query = query or {}
     namespace = query.get("namespace")
     try:
-        if "if" in query or body is not None:
-            raise NotServed("the API has no such question")
-        return await _query_api(client, path, namespace if isinstance(namespace, str) else None)
+        return await _query_api(client, path, namespace if isinstance(namespace, str) else None, query, body)
     except NotServed as missing:
         try:
             return await _query_endpoint(client, at, path, query, body)
@@ -93,14 +88,17 @@ async def query_relay(
         raise RelayUnreachable(str(error)) from error
 
 
-async def _query_api(client: Client, path: str, namespace: str | None) -> Any:
+async def _query_api(client: Client, path: str, namespace: str | None, query: RelayQuery, body: bytes | None) -> Any:
     match path.strip("/").split("/"):
         case ["workers"]:
             return await api_workers(client, namespace)
         case ["workloads"]:
             return await api_workloads(client, namespace)
         case ["explain", where, kind, name]:
-            return await api_explanation(client, kind, name, where)
+            changes = query.get("if", ())
+            return await api_explanation(client, kind, name, where, [changes] if isinstance(changes, str) else changes)
+        case ["preview", _] if body is not None:
+            return await api_preview(client, body)
     raise NotServed(f"the API has no {path}")
 
 

@@ -27,6 +27,7 @@ RESOURCES: Final = {
     "resources": [
         _entry("activity", "Activity", "list watch"),
         _entry("overview", "Overview", "list"),
+        _entry("previews", "Preview", "create"),
         _entry("workers", "Worker", "list", namespaced=False),
         _entry("workloads", "Workload", "get list"),
         _entry("workloads/events", "WorkloadEventList", "get"),

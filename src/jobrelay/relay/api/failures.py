@@ -47,5 +47,10 @@ def unauthorized(message: str) -> ApiFailure:
     return ApiFailure(401, "Unauthorized", message)
 
 
+def unanswered(message: str) -> ApiFailure:
+    """Another cluster does not answer; 503 would say that of the relay."""
+    return ApiFailure(504, "Timeout", message)
+
+
 def unavailable(message: str) -> ApiFailure:
     return ApiFailure(503, "ServiceUnavailable", message)

@@ -41,6 +41,7 @@ _LOG: Final = (
     ("tailLines", "query", "integer", "Only the last lines of each container."),
     ("timestamps", "query", "boolean", "Puts the time in front of every line."),
 )
+_IF: Final = ("if", "query", "string", "A change of a quota or a worker to suppose; once for each.")
 _WATCH: Final = ("watch", "query", "boolean", "An event for each change instead, until some minutes have passed.")
 _PAGE: Final = (
     ("kind", "query", "string", "Only workloads of this kind."),
@@ -68,7 +69,8 @@ _PATHS: Final = {
     f"{_SCOPED}/overview": ("workloads counted by stage, and workers", (_NAMESPACE,), "application/json", "Overview"),
     f"{_SCOPED}/workloads": ("delegated workloads", (_NAMESPACE, *_PAGE), "application/json", "WorkloadList"),
     f"{_SCOPED}/workloads/{{name}}": (
-        "one workload with verdicts on workers, runs and pods", (_NAME, _NAMESPACE), "application/json", "Workload",
+        "one workload with verdicts on workers, runs and pods", (_IF, _NAME, _NAMESPACE), "application/json",
+        "Workload",
     ),
     f"{_SCOPED}/workloads/{{name}}/events": (
         "events on the management cluster and on its worker", (_NAME, _NAMESPACE), "application/json",
@@ -79,6 +81,7 @@ _PATHS: Final = {
     ),
     f"{_SCOPED}/workloads/{{name}}/log": ("the log of its pods", (*_LOG, _NAME, _NAMESPACE), "text/plain", ""),
 }  # fmt: skip
+_PREVIEWS: Final = f"{_SCOPED}/previews"
 _KINDS: Final = {"activity": "Activity", "overview": "Overview", "workers": "Worker", "workloads": "Workload"}
 _SAMPLE: Final = {"time": {"type": "string"}} | {
     name: {"type": "integer"} for name in ("waiting", "running", "complete", "failed")
@@ -110,6 +113,14 @@ def schemas(prefix: str) -> dict[str, Any]:
             history=_list({"type": "object", "properties": _SAMPLE}),
             oldestWaiting={"type": "object", "properties": _OLDEST},
             workers=_list(_ref(prefix, "WorkerView")),
+        ),
+        f"{_PREFIX}Preview": _known(
+            _object(
+                "Preview",
+                spec={"type": "object", "properties": {"workload": {"type": "object"}}},
+                status=_ref(prefix, "Explanation"),
+            ),
+            "Preview",
         ),
         f"{_PREFIX}Overview": _object(
             "Overview",
@@ -157,7 +168,7 @@ def document_v3() -> dict[str, Any]:
     return {
         "openapi": "3.0.0",
         "info": {"title": "jobrelay", "version": __version__},
-        "paths": {path: {"get": _operation(path, 3)} for path in _PATHS},
+        "paths": {**{path: {"get": _operation(path, 3)} for path in _PATHS}, _PREVIEWS: {"post": _preview(3)}},
         "components": {"schemas": schemas(_V3)},
     }
 
@@ -168,7 +179,7 @@ def document_v2() -> dict[str, Any]:
     return {
         "swagger": "2.0",
         "info": {"title": "jobrelay", "version": __version__},
-        "paths": {path: {"get": _operation(path, 2)} for path in _PATHS},
+        "paths": {**{path: {"get": _operation(path, 2)} for path in _PATHS}, _PREVIEWS: {"post": _preview(2)}},
         "definitions": schemas(_V2),
     }
 
@@ -189,6 +200,31 @@ def _operation(path: str, version: int) -> dict[str, Any]:
         "responses": {"200": answer},
     }
     return made if version == 3 else made | {"produces": [media]}
+
+
+def _preview(version: int) -> dict[str, Any]:
+    """The operation that creates a Preview."""
+    schema = _ref(_V3 if version == 3 else _V2, "Preview")
+    made: dict[str, Any] = {
+        "x-kubernetes-action": "post",
+        "x-kubernetes-group-version-kind": {"group": GROUP, "version": VERSION, "kind": "Preview"},
+        "description": "what would be decided about a workload that is not created",
+        "operationId": "createRelayJobrelayDevV1NamespacedPreview",
+        "parameters": [_parameter(_NAMESPACE, version)],
+    }
+    if version == 3:
+        content = {"application/json": {"schema": schema}}
+        return made | {
+            "requestBody": {"content": content}, "responses": {"201": {"description": "Created", "content": content}},
+        }  # fmt: skip
+    body = {"name": "body", "in": "body", "required": True, "schema": schema}
+    answers = {"201": {"description": "Created", "schema": schema}}
+    return made | {
+        "parameters": [*made["parameters"], body],
+        "responses": answers,
+        "consumes": ["application/json"],
+        "produces": ["application/json"],
+    }
 
 
 def _acts(path: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ so. Workers are read as the relay, by a connection of their own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,9 +17,10 @@ from jobrelay.kube import Client, ConnectError, Connection, KubeError
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.activity import Activity
 from jobrelay.relay.api.callers import Caller
-from jobrelay.relay.api.failures import ApiFailure, not_found, not_started
+from jobrelay.relay.api.failures import ApiFailure, bad_request, not_found, not_started, unanswered
 from jobrelay.relay.api.names import API_VERSION, GROUP
 from jobrelay.relay.api.paging import Page, PageRequest, choose_page
+from jobrelay.relay.api.previews import kind_of, read_preview
 from jobrelay.relay.api.reviews import Attributes, Reviews
 from jobrelay.relay.api.sessions import ExecRequest, failure_of
 from jobrelay.relay.api.workloads import Found, find, short_names, workload_object
@@ -133,11 +134,24 @@ class Reading:
             "workers": [msgspec.to_builtins(each if everything else _limited(each, live)) for each in workers],
         }
 
-    async def workload(self, namespace: str, name: str) -> dict[str, Any]:
-        """One workload with the verdicts on all workers, its runs, and what is true on its worker."""
+    async def preview(self, namespace: str, body: bytes) -> dict[str, Any]:
+        """What would be decided about the workload in a Preview, if the caller may create such a one; raises ApiFailure
+        for one that cannot be read."""
+        asked = read_preview(body, namespace)
+        kind = kind_of(self._relay.state.kinds, asked.api_version, asked.kind)
+        resource = kind.adapter.resource
+        await self._reviews.require(self._caller, Attributes("create", resource.group, resource.plural, namespace))
+        return asked.answered(self._relay.preview, kind.name)
+
+    async def workload(self, namespace: str, name: str, changes: Sequence[str] = ()) -> dict[str, Any]:
+        """One workload with the verdicts on all workers, its runs, and what is true on its worker; with `changes` of
+        quotas or workers also what would be after them."""
         found = await self.find(namespace, name)
         on_worker = await on_worker_of(self._relay, found.ref)
-        view = self._relay.explain(found.ref)
+        try:
+            view = self._relay.explain(found.ref, changes)
+        except ValueError as error:
+            raise bad_request(str(error)) from None
         if view is None:
             raise not_found(f"there is no {found.described}")
         short = short_names(self._relay.state.kinds)[found.kind.name]
@@ -193,7 +207,7 @@ class Reading:
             async with self._relay.reach(to.cluster) as client:
                 yield MirrorPods(client, found.kind.adapter, mirror)
         except ConnectError as error:
-            raise ApiFailure(503, "ServiceUnavailable", f"worker {to.cluster} cannot be reached: {error}") from error
+            raise unanswered(f"worker {to.cluster} cannot be reached: {error}") from error
 
 
 def _names(kinds: Iterable[WorkloadKind]) -> frozenset[str]:

@@ -22,7 +22,7 @@ from jobrelay.relay.api.activity import Activity
 from jobrelay.relay.api.callers import Caller, caller_of
 from jobrelay.relay.api.discovery import GROUP_DOCUMENT, GROUPS, RESOURCES
 from jobrelay.relay.api.events import event_list
-from jobrelay.relay.api.failures import NOT_STARTED, ApiFailure, not_found, unauthorized, unavailable
+from jobrelay.relay.api.failures import NOT_STARTED, ApiFailure, not_found, unanswered, unauthorized, unavailable
 from jobrelay.relay.api.following import FollowedWorkload
 from jobrelay.relay.api.front_proxy import FrontProxy
 from jobrelay.relay.api.logs import LogRequest, WorkloadLog, Write, kept_choice, parse_log_request
@@ -92,6 +92,8 @@ class RelayApi:
             app.router.add_get(f"{scope}/overview", self._allowed("list", "overview", self._overview))
             app.router.add_get(f"{scope}/workloads", self._allowed("list", "workloads", self._workloads))
         app.router.add_get(f"{BASE}/workers", self._allowed("list", "workers", self._workers))
+        previews = f"{BASE}/namespaces/{{namespace}}/previews"
+        app.router.add_post(previews, self._allowed("create", "previews", self._preview))
         one = f"{BASE}/namespaces/{{namespace}}/workloads/{{name}}"
         app.router.add_get(one, self._allowed("get", "workloads", self._workload))
         app.router.add_get(f"{one}/events", self._allowed("get", "workloads/events", self._events))
@@ -191,9 +193,13 @@ class RelayApi:
             return _json(workload_table(found, self._clock.now()))
         return _json(workload_list(found, unseen))
 
+    async def _preview(self, request: web.Request, caller: Caller) -> web.Response:
+        asked = await request.read()
+        return _json(await self._reading(caller).preview(request.match_info["namespace"], asked), 201)
+
     async def _workload(self, request: web.Request, caller: Caller) -> web.Response:
-        asked = request.match_info
-        found = await self._reading(caller).workload(asked["namespace"], asked["name"])
+        asked, changes = request.match_info, request.query.getall("if", [])
+        found = await self._reading(caller).workload(asked["namespace"], asked["name"], changes)
         if "as=Table" in request.headers.get(hdrs.ACCEPT, ""):
             return _json(workload_table([found], self._clock.now()))
         return _json(found)
@@ -310,7 +316,7 @@ async def _failures(
         log.warning("a cluster refused a request for a user of the API", path=request.path, error=str(error))
         return _json(ApiFailure(502, "BadGateway", f"a cluster refused the relay: {error}").status(), 502)
     except KubeError as error:
-        return _json(unavailable(f"a cluster did not answer the relay: {error}").status(), 503)
+        return _json(unanswered(f"a cluster did not answer the relay: {error}").status(), 504)
 
 
 async def _healthy(request: web.Request) -> web.Response:
