@@ -22,8 +22,8 @@ class Timing(NamedTuple):
     """Time from the start of a session until all mirrors must be known."""
     unavailable: float = 300.0
     """When a kind that could not be read is tried again."""
-    longest_pause: float = 30.0
-    """The longest pause between two attempts to connect."""
+    longest_pause: float = 4.0
+    """The longest pause between two attempts to connect: a worker that returns is used within five seconds."""
 
 
 DEFAULT_TIMING = Timing()
