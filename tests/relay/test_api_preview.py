@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.kube import BadRequest, Client, Forbidden
+from jobrelay.kube import BadRequest, Client, Forbidden, StatusError
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.names import BASE
 from tests.relay.api import ApiFleet, serving_fleet
@@ -78,6 +78,17 @@ async def test_what_cannot_be_decided_about_is_refused(embedded_fleet: MakeFleet
     async with serving_fleet(embedded_fleet) as served:
         with pytest.raises(BadRequest, match=why):
             await previewed(served.it.client, body)
+
+
+@pytest.mark.parametrize("brackets", [1_000, 400_000])
+async def test_brackets_without_end_are_refused(embedded_fleet: MakeFleet, brackets: int) -> None:
+    async with serving_fleet(embedded_fleet) as served:
+        body = b'{"spec":{"workload":{"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"default"},"spec":'
+        with pytest.raises(StatusError) as refused:
+            await served.it.client.call(
+                "POST", f"{OWN}/previews", body=body + b"[" * brackets + b"]" * brackets + b"}}}"
+            )
+        assert refused.value.code in (400, 413)
 
 
 async def test_what_another_worker_would_change_is_told_to_a_plain_user(embedded_fleet: MakeFleet) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,7 +112,7 @@ async def _main(folder: pathlib.Path) -> int:
         _show(fleet, "logs", "job/large")
         fine = _judge(rows)
     print(f"\nThe batch took {took:.1f} s. Everything is stopped, and no files are left.")
-    print("Next: `jobrelay up --workers 3` runs a fleet until Ctrl-C.")
+    print(f"Next: `{_command()} up --workers 3` runs a fleet until Ctrl-C.")
     return 0 if fine else 1
 
 
@@ -133,3 +134,12 @@ def run_demo() -> int:
 
     with tempfile.TemporaryDirectory(prefix="jobrelay-demo-") as folder:
         return asyncio.run(guarded())
+
+
+def _command() -> str:
+    """How this command is called here: by its path if it is not the one on PATH."""
+    own = pathlib.Path(sys.executable).with_name("jobrelay")
+    found = shutil.which("jobrelay")
+    if (found is not None and pathlib.Path(found) == own) or not own.exists():
+        return "jobrelay"
+    return str(own.relative_to(pathlib.Path.cwd())) if own.is_relative_to(pathlib.Path.cwd()) else str(own)
