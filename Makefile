@@ -60,7 +60,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
 
 lint: $(VENV)/.dev
-	@failed=; for each in 'ruff check' 'ruff format --check' 'mypy' 'lint-imports' 'python tools/deadcode.py'; do \
+	@failed=; for each in 'ruff check' 'ruff format --check' 'mypy' 'lint-imports' 'python tools/deadcode.py' 'python tools/names.py'; do \
 		echo "== $$each"; $(BIN)/$$each || failed="$$failed '$$each'"; done; \
 		test -z "$$failed" || { echo "error: failed:$$failed" >&2; exit 1; }
 

@@ -24,13 +24,13 @@ from jobrelay.queueing.core import (
     FairSharing,
     FlavorQuotas,
     FlavorSpec,
-    PodSet,
+    PodSetInfo,
     PreemptionSpec,
     Quota,
     ResourceGroup,
     Scheduler,
     Snapshot,
-    Workload,
+    WorkloadInfo,
 )
 
 NOMINAL: Final = 20_000
@@ -98,15 +98,15 @@ def queues(load: Load) -> list[ClusterQueueSpec]:
     ]
 
 
-def arrivals(load: Load) -> list[tuple[int, Workload, int]]:
+def arrivals(load: Load) -> list[tuple[int, WorkloadInfo, int]]:
     """When each workload comes, and for how long it runs."""
     found = []
     for spec in queues(load):
         for each in load.classes:
-            pods = (PodSet("main", 1, {"cpu": each.cpu * 1000}),)
+            pods = (PodSetInfo("main", 1, {"cpu": each.cpu * 1000}),)
             for number in range(each.count):
                 at, name = number * each.interval, f"{spec.name}/{each.name}-{number}"
-                found.append((at, Workload(name, name, spec.name, pods, each.priority, at / 1000), each.runtime))
+                found.append((at, WorkloadInfo(name, name, spec.name, pods, each.priority, at / 1000), each.runtime))
     return sorted(found, key=lambda one: (one[0], one[1].key))
 
 
@@ -172,11 +172,11 @@ def many(count: int, waiting: int, *, fair: bool = False) -> tuple[float, float,
     specs = [ClusterQueueSpec(f"q{each}", groups, f"cohort-{each % 10}", preemption=policy) for each in range(count)]
     config = Config(fair_sharing=FairSharing() if fair else None)
     scheduler = Scheduler(Snapshot(specs, flavors=[FlavorSpec("default")]), config)
-    shapes = [(PodSet("main", 1, {"cpu": 1000 + 100 * each}),) for each in range(5)]
+    shapes = [(PodSetInfo("main", 1, {"cpu": 1000 + 100 * each}),) for each in range(5)]
     begin = time.process_time()
     for number in range(waiting):
         key, of = f"ns/w{number}", f"q{number % count}"
-        scheduler.push(Workload(key, key, of, shapes[number // count % 5], number // count % 3, float(number)), 0.0)
+        scheduler.push(WorkloadInfo(key, key, of, shapes[number // count % 5], number // count % 3, float(number)), 0.0)
     decided = _settle(scheduler)
     running = deque(sorted(each.key for each in scheduler.snapshot.holders()))
     for _ in range(4):

@@ -26,7 +26,7 @@ import structlog
 from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, Object, Resource, merge_patch
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, NAMESPACES
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import FlagSource
 from jobrelay.workloads import (
@@ -193,7 +193,7 @@ async def main() -> None:
             await cluster.client().create(CUSTOMRESOURCEDEFINITIONS, definition())
         home = management.client()
         await home.create(NAMESPACES, {"metadata": {"name": "jobrelay-system"}})
-        relay = Relay(home, FlagSource({"worker": worker.kubeconfig}), Settings("example"), adapters=adapters)
+        relay = RelayManager(home, FlagSource({"worker": worker.kubeconfig}), Settings("example"), adapters=adapters)
         spec = {"managedBy": RELAY, "frames": 24, "cpus": 4}
         await home.create(RENDERS, render({"name": "trailer", "namespace": "default"}, spec))
         running = [asyncio.create_task(relay.run()), asyncio.create_task(run_renders(worker.client()))]

@@ -25,13 +25,13 @@ import structlog
 from jobrelay.cluster import Cluster
 from jobrelay.kube import Client, Object, merge_patch
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, NAMESPACES
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import FlagSource
 from jobrelay.workloads import load_adapters, read_kind_file
 
 KIND = read_kind_file(pathlib.Path(__file__).parent / "kinds" / "render.yaml")
-RENDERS = KIND.description.resource.resource
+RENDERS = KIND.description.api_resource
 ARTIST = {"name": "c", "image": "artist:1", "resources": {"requests": {"cpu": "1"}}}
 TRAILER = {
     "apiVersion": RENDERS.api_version,
@@ -95,7 +95,7 @@ async def main() -> None:
             await cluster.client().create(CUSTOMRESOURCEDEFINITIONS, definition())
         home = management.client()
         await home.create(NAMESPACES, {"metadata": {"name": "jobrelay-system"}})
-        relay = Relay(home, FlagSource({"worker": worker.kubeconfig}), Settings("example"), adapters=adapters)
+        relay = RelayManager(home, FlagSource({"worker": worker.kubeconfig}), Settings("example"), adapters=adapters)
         await home.create(RENDERS, TRAILER)
         running = [asyncio.create_task(relay.run()), asyncio.create_task(run_renders(worker.client()))]
         async with asyncio.timeout(60):

@@ -21,7 +21,7 @@ from jobrelay.kube.network import NetworkTransport
 from jobrelay.kube.resource import JOBS, NAMESPACES, SECRETS
 from jobrelay.relay.multikueue.dispatching import DEFAULT_DISPATCHING, Dispatching
 from jobrelay.relay.multikueue.views import CHECKS, CONFIGS, WORKLOADS
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import ObjectSource, Timing
 from jobrelay.relay.workers.multikueue import CLUSTERS
@@ -123,10 +123,10 @@ class Installation:
     @asynccontextmanager
     async def relay(
         self, how: Dispatching = DEFAULT_DISPATCHING, *, wires: Wires | None = None, **settings: Any
-    ) -> AsyncIterator[Relay]:
+    ) -> AsyncIterator[RelayManager]:
         """The relay at work, with the workers that are registered for Kueue; `wires` can cut them off."""
         chosen = Settings(ORIGIN, **{"keep_finished": 2.0, "loss_event_after": 0, **settings})
-        relay = Relay(
+        relay = RelayManager(
             self.home, ObjectSource(self.home, namespace=KUEUE, clock=SystemClock()), chosen,
             timing=Timing(longest_pause=1.0), multikueue=how, connect=(wires or Wires()).connect,
         )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from jobrelay.kube import merge_patch
 from jobrelay.relay.model import State
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.workloads import Adapter
 from jobrelay.workloads.declared import paths
 from jobrelay.workloads.declared.predicates import holds
@@ -29,7 +29,7 @@ RETURNS, MOVES = "returns", "moves"
 STORIES: Final = (RETURNS, MOVES)
 
 
-async def play(it: Stage, relay: Relay, adapters: Mapping[str, Adapter]) -> Outcomes:
+async def play(it: Stage, relay: RelayManager, adapters: Mapping[str, Adapter]) -> Outcomes:
     """Play both stories for every kind."""
     found = {
         f"{kind.kind.lower()}-{story}": Delegated(

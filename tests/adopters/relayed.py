@@ -68,7 +68,7 @@ class RelayedKind:
 
     @property
     def resource(self) -> Resource:
-        return self.description.resource.resource
+        return self.description.api_resource
 
     @property
     def ends(self) -> bool:

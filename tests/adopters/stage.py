@@ -13,7 +13,7 @@ from jobrelay.kube import Client, Connection, FaultyTransport, Resource, Transpo
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, NAMESPACES
 from jobrelay.relay.model import State
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.signal import Changes
 from jobrelay.relay.workers import FlagSource, Timing
@@ -60,7 +60,7 @@ class Wires:
         return wire
 
     @asynccontextmanager
-    async def cut_off(self, relay: Relay, worker: str) -> AsyncIterator[None]:
+    async def cut_off(self, relay: RelayManager, worker: str) -> AsyncIterator[None]:
         """A worker that the relay does not reach while the block runs."""
         changes, connection = Changes(), relay.registry.workers[worker]
         unsubscribe = connection.subscribe(changes.notify)
@@ -101,9 +101,9 @@ class Stage:
     wires: Wires = field(default_factory=Wires)
 
     @asynccontextmanager
-    async def relaying(self, adapters: Sequence[Adapter]) -> AsyncIterator[Relay]:
+    async def relaying(self, adapters: Sequence[Adapter]) -> AsyncIterator[RelayManager]:
         """The relay at work with these adapters."""
-        relay = Relay(
+        relay = RelayManager(
             self.home.client,
             self.source,
             Settings("adopters", keep_finished=KEEP_SECONDS, loss_event_after=0),

@@ -9,7 +9,7 @@ import pytest
 
 from jobrelay.kube import merge_patch
 from jobrelay.kube.resource import EVENTS, JOBS, PODS, Resource
-from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
+from jobrelay.relay.multikueue.dispatching import DispatcherName, Dispatching
 from jobrelay.relay.multikueue.views import CHECKS, WORKLOADS
 from jobrelay.workloads.names import MULTIKUEUE
 
@@ -144,7 +144,7 @@ async def test_the_first_of_two_workers_that_admits_it_wins(tmp_path: pathlib.Pa
     async with installation(tmp_path, [], ["one", "two"]) as it, it.kueue(multikueue=False):
         await it.configure()
         await it.clients["one"].patch(CLUSTER_QUEUES, "shared", merge_patch({"spec": {"stopPolicy": "Hold"}}))
-        async with it.relay(Dispatching(Dispatcher.ALL_AT_ONCE)):
+        async with it.relay(Dispatching(DispatcherName.ALL_AT_ONCE)):
             await it.submit("job", seconds=3)
             assert await it.admitted("job") == "two"
             await it.finished("job")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrelay.apimachinery.patch import (
-    ConversionError,
     PatchError,
+    UnstructuredConversionError,
     apply_json_patch,
     apply_merge_patch,
     apply_strategic_patch,
@@ -333,7 +333,7 @@ def test_strategic_lists_hold_what_a_dictionary_would(live: list[Any], patch: li
     ],
 )
 def test_conversion_errors_name_types(spec: Any, text: str) -> None:
-    with pytest.raises(ConversionError) as caught:
+    with pytest.raises(UnstructuredConversionError) as caught:
         convert({"spec": spec}, job())
     assert str(caught.value) == text
 

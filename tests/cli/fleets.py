@@ -12,7 +12,7 @@ from jobrelay.cli import root
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube import LeaderElection
 from jobrelay.operate.registry import register_worker
-from jobrelay.relay.endpoint import ENDPOINT, Endpoint
+from jobrelay.relay.endpoint import ENDPOINT, RelayEndpoint
 from tests.relay.fleets import NAMESPACE, Fleet, MakeFleet, fleet
 
 
@@ -27,10 +27,9 @@ async def answering_fleet(
     make: MakeFleet = fleet, *, registered: bool = False, nodes: NodeSettings | None = None
 ) -> AsyncIterator[Fleet]:
     """A fleet whose relay can be asked; `registered` makes objects of its workers too."""
-    async with make(nodes=nodes) as it, Endpoint() as endpoint:
+    async with make(nodes=nodes) as it, RelayEndpoint() as endpoint:
         assert it.relay is not None
         await it.relay.manager.ready.wait()
-        endpoint.relay = it.relay
         if registered:
             for name, cluster in it.workers.items():
                 await register_worker(it.client, name, cluster.kubeconfig.read_bytes(), NAMESPACE)
@@ -39,7 +38,8 @@ async def answering_fleet(
         leading = asyncio.create_task(election.run(asyncio.Event().wait))  # type: ignore[arg-type]
         try:
             await election.known.wait()
-            yield it
+            with endpoint.serving(it.relay):
+                yield it
         finally:
             leading.cancel()
             await asyncio.wait({leading})

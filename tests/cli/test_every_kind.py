@@ -52,7 +52,8 @@ async def rendering(*, described: bool = True) -> AsyncIterator[Fleet]:
             await it.start()
             yield it
 
-    async with answering_fleet(make, registered=True, nodes=NodeSettings(runtime="scripted")) as it:  # type: ignore[arg-type]
+    nodes = NodeSettings(runtime="scripted")
+    async with answering_fleet(make, registered=True, nodes=nodes) as it:  # type: ignore[arg-type]
         for client in (it.client, it.on("worker-1")):
             await client.create(CUSTOMRESOURCEDEFINITIONS, definition())
         if described:

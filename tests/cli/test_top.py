@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Log, Static
 
 from jobrelay.cli.top.app import TopApp
-from jobrelay.cli.top.look import Look, Row, matching, ordered, summary
+from jobrelay.cli.top.fleet_snapshot import FleetSnapshot, Row, matching, ordered, summary
 from jobrelay.cli.top.once import print_look
 from jobrelay.kube import ConnectError
 from jobrelay.relay.worker_view import WorkerView
@@ -40,11 +40,11 @@ ROWS = (
 class Scripted:
     """A source that shows what it is given."""
 
-    def __init__(self, *looks: Look | Exception) -> None:
-        self.looks = list(looks) or [Look((EAST, WEST), ROWS)]
+    def __init__(self, *looks: FleetSnapshot | Exception) -> None:
+        self.looks = list(looks) or [FleetSnapshot((EAST, WEST), ROWS)]
         self.asked: list[str] = []
 
-    async def look(self) -> Look:
+    async def look(self) -> FleetSnapshot:
         found = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         if isinstance(found, Exception):
             raise found
@@ -120,8 +120,8 @@ async def test_enter_shows_explanation_and_logs_and_escape_goes_back() -> None:
 
 
 async def test_the_chosen_workload_stays_chosen_when_rows_come_and_go() -> None:
-    more = Look((EAST,), (workload("first", "Waiting"), *ROWS))
-    app = app_of(Scripted(Look((EAST,), ROWS), more))
+    more = FleetSnapshot((EAST,), (workload("first", "Waiting"), *ROWS))
+    app = app_of(Scripted(FleetSnapshot((EAST,), ROWS), more))
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         await settled(pilot, "down")
@@ -132,7 +132,7 @@ async def test_the_chosen_workload_stays_chosen_when_rows_come_and_go() -> None:
 
 
 async def test_a_look_that_fails_leaves_the_last_one_and_says_why() -> None:
-    app = app_of(Scripted(Look((EAST,), ROWS), ConnectError("nobody there\nhint: try")))
+    app = app_of(Scripted(FleetSnapshot((EAST,), ROWS), ConnectError("nobody there\nhint: try")))
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         await settled(pilot, "r")
@@ -154,7 +154,7 @@ def test_rows_match_by_all_words(words: str, found: int) -> None:
 
 def test_rows_without_a_cluster_are_sorted_first() -> None:
     assert [row["name"] for row in ordered(ROWS, "cluster")] == ["big", "old", "train"]
-    assert summary(Look((), ())) == "0 of 0 workers connected · 0 workloads"
+    assert summary(FleetSnapshot((), ())) == "0 of 0 workers connected · 0 workloads"
 
 
 TABLE = """\
@@ -170,7 +170,7 @@ Job      old     Complete   east      1     5s
 
 
 def test_one_look_is_a_table_with_a_summary_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
-    print_look(Look((EAST, WEST), ROWS, "no relay is running"), "table", everywhere=False)
+    print_look(FleetSnapshot((EAST, WEST), ROWS, "no relay is running"), "table", everywhere=False)
     printed = capsys.readouterr()
     assert printed.out == TABLE
     assert printed.err == (

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from jobrelay.cluster.controllers.job import BatchJobController as PodMakingController
 from jobrelay.cluster.controllers.job import BatchJobStatus
-from jobrelay.cluster.controllers.job import JobController as PodMakingController
 from jobrelay.cluster.controllers.job.viewcache import ViewCache
 from jobrelay.cluster.controllers.job.views import Job
 from jobrelay.kinds.batch.job.names import INDEX_KEY

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobrelay.apimachinery.decode import DecodeError
-from jobrelay.kit import Finding, lint_job, lint_status
+from jobrelay.kit import LintFinding, lint_job, lint_status
 from jobrelay.kube import Invalid
 from jobrelay.kube.resource import JOBS
 from tests.relay.fleets import AnyCluster
@@ -17,11 +17,11 @@ from .jobs import POD, Obj, job, stored
 RELAY = "jobrelay.dev/relay"
 
 
-def errors(found: tuple[Finding, ...]) -> list[str]:
+def errors(found: tuple[LintFinding, ...]) -> list[str]:
     return [f"{each.field}: {each.message}" for each in found if each.severity == "error"]
 
 
-def about(found: tuple[Finding, ...], severity: str) -> list[tuple[str, str]]:
+def about(found: tuple[LintFinding, ...], severity: str) -> list[tuple[str, str]]:
     return [(each.field, each.message) for each in found if each.severity == severity]
 
 

@@ -31,7 +31,7 @@ from jobrelay.operate.manifests import resource_of
 from jobrelay.relay.copy_rules import CopyRules
 from jobrelay.relay.endpoint import ENDPOINT
 from jobrelay.relay.gate import MakeGate
-from jobrelay.relay.relay import Relay, find_origin
+from jobrelay.relay.relay import RelayManager, find_origin
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import ObjectSource, ensure_crds
 from jobrelay.relay.workers.tokens import request_token
@@ -114,13 +114,13 @@ async def take_back(it: Fleet, copies: CopyRules | None) -> None:
 @asynccontextmanager
 async def installed_relay(
     it: Fleet, gate: MakeGate | None = None, **settings: Any
-) -> AsyncIterator[tuple[Relay, ObjectSource]]:
+) -> AsyncIterator[tuple[RelayManager, ObjectSource]]:
     """A relay that runs as the one in the pods would."""
     async with connect(await install(it, settings.get("copies"))) as client:
         source = ObjectSource(client, namespace=NAMESPACE, clock=SystemClock())
         origin = await find_origin(client)
         election = LeaderElection(client, NAME, NAMESPACE, "tests", annotations={ENDPOINT: "http://127.0.0.1:1"})
-        relay = Relay(
+        relay = RelayManager(
             client,
             source,
             Settings(origin, **settings),

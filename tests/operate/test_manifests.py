@@ -126,7 +126,7 @@ def test_the_policy_is_there_before_any_right_is() -> None:
 
 def test_a_described_kind_comes_with_its_config_map_and_its_rights() -> None:
     text = (EXAMPLES / "kinds" / "render.yaml").read_text()
-    kind = decode_description(text, "render.yaml").resource.resource
+    kind = decode_description(text, "render.yaml").api_resource
     made = management_manifests(Installation(kinds=(KindFile(kind, text),)))
     own = {each["kind"]: each for each in made if each["metadata"]["name"] == "jobrelay-kinds"}
     assert list(own) == ["ConfigMap", "ClusterRole", "ClusterRoleBinding"]

@@ -76,7 +76,7 @@ def test_helm_makes_what_install_prints_for_further_kinds_and_copies() -> None:
     described = (EXAMPLES / "kinds" / "render.yaml").read_text()
     values = {"copies": rules, "kinds": [yaml.load(described)]}
     found = _by_place(documents(_charted(*(f"--set-json={name}={json.dumps(each)}" for name, each in values.items()))))
-    kind = KindFile(decode_description(described, "render.yaml").resource.resource, described)
+    kind = KindFile(decode_description(described, "render.yaml").api_resource, described)
     wanted = _by_place(management_manifests(Installation(copies=parse_rules(rules), kinds=(kind,))))
     told = found["ConfigMap", NAMESPACE, "jobrelay-kinds"].pop("data")
     assert yaml.load(told[kind.key]) == yaml.load(

@@ -14,7 +14,7 @@ from jobrelay.kube.resource import ROLEBINDINGS, SECRETS
 from jobrelay.operate.identity import HOME
 from jobrelay.relay.metrics import RelayMetrics
 from jobrelay.relay.names import RENEW
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.workers import ObjectSource
 from jobrelay.relay.workers.token_renewal import TokenRenewer, due
 from jobrelay.relay.workers.tokens import ServiceAccountToken, kubeconfig_with, read_token, token_in
@@ -65,7 +65,7 @@ def test_a_kubeconfig_without_a_user_has_no_token(text: bytes) -> None:
     assert token_in(text) == ""
 
 
-def _renewal(relay: Relay, source: ObjectSource, clock: FakeClock, metrics: RelayMetrics) -> TokenRenewer:
+def _renewal(relay: RelayManager, source: ObjectSource, clock: FakeClock, metrics: RelayMetrics) -> TokenRenewer:
     client = relay.registry._client
     return TokenRenewer(client, source.secret, relay.registry.workers, metrics, clock=clock, writes=lambda: True)
 
@@ -98,7 +98,7 @@ async def test_renewal_under_load_loses_nothing(fleet: MakeFleet) -> None:
             assert not _counted(relay, "jobrelay_redispatches_total")
 
 
-def _counted(relay: Relay, name: str) -> float:
+def _counted(relay: RelayManager, name: str) -> float:
     return relay.metrics.registry.get_sample_value(name, {"worker": "worker-1"}) or 0.0
 
 

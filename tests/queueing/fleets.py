@@ -10,7 +10,7 @@ from typing import Any
 from jobrelay.kube import Client, NotFound, Object, Resource, SystemClock, merge_patch
 from jobrelay.kube.resource import MUTATINGWEBHOOKCONFIGURATIONS as MUTATING
 from jobrelay.kube.resource import VALIDATINGWEBHOOKCONFIGURATIONS as VALIDATING
-from jobrelay.queueing.conditions import Condition, find
+from jobrelay.queueing.conditions import StatusCondition, find
 from jobrelay.queueing.configuration import Configuration
 from jobrelay.queueing.definitions import ensure_definitions
 from jobrelay.queueing.gate import QueueingGate
@@ -75,18 +75,18 @@ class QueueFleet:
                 return each
         return None
 
-    async def condition(self, name: str, type_: str) -> Condition | None:
+    async def condition(self, name: str, type_: str) -> StatusCondition | None:
         found = await self.workload(name)
         return find(found.decode(WorkloadView).status.conditions, type_) if found is not None else None
 
-    async def until_condition(self, name: str, type_: str, status: bool = True, reason: str = "") -> Condition:
+    async def until_condition(self, name: str, type_: str, status: bool = True, reason: str = "") -> StatusCondition:
         """Wait for a condition of the Workload of a Job."""
 
-        async def holds() -> Condition | None:
+        async def holds() -> StatusCondition | None:
             found = await self.condition(name, type_)
             return found if found and found.holds == status and reason in ("", found.reason) else None
 
-        result: Condition = await self.it.until(holds)
+        result: StatusCondition = await self.it.until(holds)
         return result
 
     async def patch(

@@ -10,7 +10,7 @@ import pytest
 
 from jobrelay.queueing import changes, core, names
 from jobrelay.queueing.conditions import find, with_condition
-from jobrelay.queueing.lifecycle import QueueFacts, Step, next_step
+from jobrelay.queueing.lifecycle import QueueFacts, WorkloadStep, next_step
 from jobrelay.queueing.views import WorkloadView
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,12 +31,12 @@ def admitted(checks: tuple[str, ...] = (), **spec: Any) -> WorkloadView:
     return patched(view, changes.reserved(view.status, ADMISSION, checks, "Quota reserved", START))
 
 
-def step(view: WorkloadView, after: float = 0.0, queues: QueueFacts = QUEUES, **config: Any) -> Step:
+def step(view: WorkloadView, after: float = 0.0, queues: QueueFacts = QUEUES, **config: Any) -> WorkloadStep:
     ready = core.WaitForPodsReady(**config)
     return next_step(view, "default/w", queues, core.Config(None, ready), START + timedelta(seconds=after))
 
 
-def condition(found: Step, type_: str) -> tuple[str, str]:
+def condition(found: WorkloadStep, type_: str) -> tuple[str, str]:
     assert found.status is not None
     shown = msgspec.convert({"status": found.status}, WorkloadView).status
     one = find(shown.conditions, type_)
@@ -91,7 +91,7 @@ def test_checks_admit_evict_or_deactivate(state: str, type_: str, reason: str) -
     assert condition(found, type_) == ("True", reason)
 
 
-def states(found: Step) -> dict[str, str]:
+def states(found: WorkloadStep) -> dict[str, str]:
     assert found.status is not None
     return {each["name"]: f"{each['state']} {each['message']}".strip() for each in found.status["admissionChecks"]}
 
@@ -119,11 +119,11 @@ def test_checks_are_passed_again_after_an_eviction() -> None:
     view = patched(admitted(("provision",)), {"admissionChecks": [check]})
     view = patched(view, changes.admitted(view.status, START))
     view = patched(view, changes.evicted(view.status, "Preempted", "for another", START))
-    released = Step(status=changes.released(view.status, START))
+    released = WorkloadStep(status=changes.released(view.status, START))
     assert states(released) == {"provision": "Pending Reset to Pending after eviction. Previously: Ready"}
     assert condition(released, "Admitted") == ("False", "NoReservationUnsatisfiedChecks")
     view = patched(view, released.status or {})
-    again = Step(status=changes.reserved(view.status, ADMISSION, ("provision",), "Quota reserved", START))
+    again = WorkloadStep(status=changes.reserved(view.status, ADMISSION, ("provision",), "Quota reserved", START))
     assert states(again) == states(released)
 
 

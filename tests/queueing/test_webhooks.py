@@ -15,9 +15,9 @@ from jobrelay.kube.resource import MUTATINGWEBHOOKCONFIGURATIONS as MUTATING
 from jobrelay.kube.resource import VALIDATINGWEBHOOKCONFIGURATIONS as VALIDATING
 from jobrelay.queueing.resources import ADMISSION_CHECKS, CLUSTER_QUEUES
 from jobrelay.queueing.webhooks.configurations import NAME, make_configuration
-from jobrelay.queueing.webhooks.defaults import Queues, default_patch
+from jobrelay.queueing.webhooks.defaults import QueueLookup, default_patch
 from jobrelay.queueing.webhooks.registration import WebhookRegistration, is_kept
-from jobrelay.queueing.webhooks.reviews import Reviews
+from jobrelay.queueing.webhooks.reviews import AdmissionReviews
 from jobrelay.relay.api.registration import Registered
 from jobrelay.workloads import JobAdapter, load_adapters
 from jobrelay.workloads.names import RELAY
@@ -143,8 +143,8 @@ def test_webhooks_are_called_by_kueues_names_and_never_stand_in_the_way() -> Non
     }  # fmt: skip
 
 
-def queues(queue: str | None = None, *, default: bool = False, sends_on: bool = False) -> Queues:
-    return Queues(lambda adapter, obj: queue, lambda namespace: default, lambda namespace, name: sends_on)
+def queues(queue: str | None = None, *, default: bool = False, sends_on: bool = False) -> QueueLookup:
+    return QueueLookup(lambda adapter, obj: queue, lambda namespace: default, lambda namespace, name: sends_on)
 
 
 def test_a_delegated_object_is_not_suspended() -> None:
@@ -193,14 +193,14 @@ async def _sends_on(it: QueueFleet) -> bool:
 
 
 def test_what_is_no_review_is_not_answered() -> None:
-    reviews = Reviews({JOBS: JobAdapter()}, queues())
+    reviews = AdmissionReviews({JOBS: JobAdapter()}, queues())
     for body in (b"", b"[]", b'{"request": {}}', b'{"request": {"uid": 1, "resource": {}}}'):
         with pytest.raises(msgspec.DecodeError):
             reviews.validate(body)
 
 
 def test_a_deletion_and_another_kind_are_let_pass() -> None:
-    reviews = Reviews({JOBS: JobAdapter()}, queues())
+    reviews = AdmissionReviews({JOBS: JobAdapter()}, queues())
     for resource in ({"group": "batch", "resource": "jobs"}, {"group": "", "resource": "pods"}):
         body = msgspec.json.encode(
             {"request": {"uid": "u", "resource": resource, "operation": "DELETE", "object": None}}

@@ -14,9 +14,9 @@ from jobrelay.kube.resource import JOBS, MUTATINGWEBHOOKCONFIGURATIONS, VALIDATI
 from jobrelay.queueing.definitions import ensure_definitions
 from jobrelay.queueing.resources import CLUSTER_QUEUES, WORKLOADS
 from jobrelay.queueing.webhooks.configurations import NAME
-from jobrelay.queueing.webhooks.defaults import Queues
+from jobrelay.queueing.webhooks.defaults import QueueLookup
 from jobrelay.queueing.webhooks.registration import WebhookRegistration
-from jobrelay.queueing.webhooks.reviews import Reviews
+from jobrelay.queueing.webhooks.reviews import AdmissionReviews
 from jobrelay.queueing.webhooks.serving import webhook_routes
 from jobrelay.relay.api.serving import ApiServing
 from jobrelay.relay.workers import ensure_namespace
@@ -24,7 +24,7 @@ from jobrelay.workloads import JobAdapter
 from tests.queueing.fleets import QUEUE, queued_job, quota_queue
 from tests.relay.fleets import NAMESPACE, AnyCluster
 
-QUEUES = Queues(
+QUEUES = QueueLookup(
     lambda adapter, obj: obj.metadata.labels.get(QUEUE), lambda namespace: False, lambda namespace, queue: False
 )
 
@@ -34,7 +34,7 @@ async def webhooks(client: Client) -> AsyncIterator[None]:
     """Definitions, and webhooks that are served and registered."""
     await ensure_namespace(client, NAMESPACE)
     await ensure_definitions(client, SystemClock())
-    routes = webhook_routes(lambda: Reviews({JOBS: JobAdapter()}, QUEUES))
+    routes = webhook_routes(lambda: AdmissionReviews({JOBS: JobAdapter()}, QUEUES))
     async with ApiServing(
         client, lambda: None, ("127.0.0.1", 0), namespace=NAMESPACE, host="localhost", routes=routes
     ) as serving:

@@ -18,7 +18,7 @@ from jobrelay.operate.roles import user_roles
 from jobrelay.relay.api.names import API_SERVICE, BASE, SERVICE
 from jobrelay.relay.api.registration import Registration
 from jobrelay.relay.api.serving import ApiServing
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.workers.tokens import request_token
 from jobrelay.web.serving import BASE as BELOW
 from jobrelay.web.serving import relay_dashboard
@@ -104,7 +104,7 @@ async def serving_fleet(make: MakeFleet, **options: Any) -> AsyncIterator[ApiFle
         assert relay is not None
         await relay.manager.ready.wait()
 
-        def ready() -> Relay | None:
+        def ready() -> RelayManager | None:
             return it.relay
 
         pages = BELOW, relay_dashboard(find_connection(it.management.kubeconfig), SystemClock())

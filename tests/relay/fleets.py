@@ -18,12 +18,12 @@ from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube import Client, Connection, FaultyTransport, NotFound, Object, Transport
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS, NAMESPACES
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.gate import MakeGate
 from jobrelay.relay.multikueue.dispatching import Dispatching
 from jobrelay.relay.original_decision import Stage
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.relay.workers import Timing, UsableKubeconfig, WorkerSource, WorkerSpec
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import Adapter
@@ -108,7 +108,7 @@ class Fleet:
         """How the relays that are started dispatch as controllers of MultiKueue's checks; None if they are not."""
         self.gate: MakeGate | None = None
         """What admits workloads in the relays that are started; they admit everything if it is None."""
-        self.relay: Relay | None = None
+        self.relay: RelayManager | None = None
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -121,7 +121,7 @@ class Fleet:
 
     async def start(self) -> None:
         """Start a relay that remembers nothing but what is written."""
-        self.relay = Relay(
+        self.relay = RelayManager(
             Client(self.home),
             self.source,
             self.settings,

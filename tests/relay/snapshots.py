@@ -11,8 +11,7 @@ import msgspec
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key, decode_object
-from jobrelay.relay.admission import ADMITTED, Admission
-from jobrelay.relay.assignment import Assignment, assignment_of, epoch_of
+from jobrelay.relay.admission import ADMITTED, AdmissionAnswer
 from jobrelay.relay.dependencies.answers import Answers
 from jobrelay.relay.fencing import NO_STOPS, LeaseStops
 from jobrelay.relay.lookalikes import LookAlike
@@ -22,6 +21,7 @@ from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.runs import RunHistory
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.relay.worker_assignment import WorkerAssignment, assignment_of, epoch_of
 from jobrelay.workloads import JobAdapter
 from jobrelay.workloads.names import ASSIGNMENT, ORIGIN, RELAY
 from tests.relay.proofs import KEYS, proven
@@ -61,7 +61,7 @@ def job(
     """An original; with `cluster` it is assigned, and `started` is the recorded start of a fenced run."""
     marks = dict(annotations or {})
     if cluster:
-        marks[ASSIGNMENT] = Assignment(cluster, epoch, started=started, admission=admission).encode()
+        marks[ASSIGNMENT] = WorkerAssignment(cluster, epoch, started=started, admission=admission).encode()
     metadata: dict[str, Any] = {
         "name": "train", "namespace": "team", "uid": uid, "resourceVersion": version, "generation": 1,
         "annotations": marks,
@@ -143,13 +143,13 @@ def snapshot(
     owners: Mapping[str, str] | None = None,
     known_since: datetime | None = None,
     inherited: bool = False,
-    remembered: Assignment | None = None,
+    remembered: WorkerAssignment | None = None,
     lookalikes: Mapping[tuple[str, Key], LookAlike] | None = None,
     now: datetime = NOW,
     stops: LeaseStops = NO_STOPS,
     led_since: datetime | None = None,
     answers: Mapping[str, Answers] | None = None,
-    admission: Admission = ADMITTED,
+    admission: AdmissionAnswer = ADMITTED,
     turn: Turn = FIRST,
     **settings: Any,
 ) -> WorkloadSnapshot:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from jobrelay.kube import Object
 from jobrelay.relay.admission import Admitted, NotAdmitted
-from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.original_decision import CommitAssignment, Stage, WriteStatus
 from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, UpdateMirror, reconcile_mirror
 from jobrelay.relay.reconcile_original import reconcile_original
+from jobrelay.relay.worker_assignment import Run, WorkerAssignment
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import complete, job, mirror, running, snapshot, worker
 
@@ -16,7 +16,7 @@ QUEUED = Admitted(frozenset({"b"}), "r2", while_suspended=True)
 WAITS = NotAdmitted("Its quota is not reserved.", taken_back=True)
 
 
-def assigned(to: Assignment) -> Object:
+def assigned(to: WorkerAssignment) -> Object:
     """A Job that Kueue has suspended, with an assignment."""
     return job(suspend=True, annotations={ASSIGNMENT: to.encode()})
 

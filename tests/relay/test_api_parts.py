@@ -18,9 +18,9 @@ from jobrelay.relay.api.failures import ApiFailure
 from jobrelay.relay.api.logs import LogRequest, parse_log_request, whole_lines
 from jobrelay.relay.api.openapi import document_v2, document_v3
 from jobrelay.relay.api.workloads import workload_table
-from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.mirror_pods.troubles import crashed, phases, troubles
 from jobrelay.relay.run_history import run_history
+from jobrelay.relay.worker_assignment import Run, WorkerAssignment
 
 PUBLISHED = {
     "requestheader-client-ca-file": "PEM",
@@ -173,7 +173,7 @@ def test_a_failed_index_is_named_and_many_troubles_are_counted() -> None:
 
 
 def test_runs_are_told_the_latest_first() -> None:
-    to = Assignment("c", 4, "2026-01-01T00:00:00Z", "b", held=(Run("a", 2),))
+    to = WorkerAssignment("c", 4, "2026-01-01T00:00:00Z", "b", held=(Run("a", 2),))
     assert [(run["cluster"], run["run"]) for run in run_history(to)] == [("c", 4), ("b", 3), ("a", 2)]
     assert run_history(None) == []
 

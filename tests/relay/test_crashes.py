@@ -14,7 +14,7 @@ import pytest
 
 from jobrelay.kube import NotFound, Request, Response, Transport, merge_patch
 from jobrelay.kube.resource import JOBS, PODS
-from jobrelay.relay.assignment import assignment_of, epoch_of
+from jobrelay.relay.worker_assignment import assignment_of, epoch_of
 from tests.relay.fleets import Fleet, MakeFleet
 
 AT_ONCE = 6

@@ -14,7 +14,7 @@ import pytest
 from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube import Client, NotFound, Object, Resource, merge_patch
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, SECRETS, SERVICEACCOUNTS
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.workloads import JobAdapter, status_patch
 from jobrelay.workloads.builtin import built_in_descriptions
 from tests.workloads.declared_kinds import ADAPTERS, KINDS, Obj, at, case, original
@@ -114,7 +114,7 @@ async def run(kind: str, workers: int = 1) -> AsyncIterator[Run]:
             await client.create(CUSTOMRESOURCEDEFINITIONS, definition(kind))
             for resource, body in COMPANIONS:
                 await client.create(resource, body)
-        relay = Relay(
+        relay = RelayManager(
             Client(found.home),
             found.source,
             found.settings,

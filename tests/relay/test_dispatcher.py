@@ -45,7 +45,8 @@ class World:
         self.workers: dict[str, Any] = {}
         for name in "ab":
             prover = MirrorProver(known_proofs(ORIGIN_OF_TESTS), str(JOBS), lambda name=name: Site(name, "", False))
-            self.mirrors[name] = ScopedCache(lambda namespace: Cache(Client(None), JOBS), prover)  # type: ignore[arg-type]
+            client = Client(None)  # type: ignore[arg-type]
+            self.mirrors[name] = ScopedCache(lambda namespace, client=client: Cache(client, JOBS), prover)
             self.workers[name] = SimpleNamespace(
                 name=name, mirrors={JOBS: self.mirrors[name]}, capacity=CapacityTracker(), is_self=False
             )

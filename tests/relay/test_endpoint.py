@@ -9,37 +9,37 @@ from typing import Any
 import aiohttp
 
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.endpoint import Endpoint
+from jobrelay.relay.endpoint import RelayEndpoint
 from jobrelay.workloads.names import RELAY
 from tests.relay.fleets import Fleet, MakeFleet, job
 
 
 @asynccontextmanager
-async def answering(fleet: MakeFleet) -> AsyncIterator[tuple[Fleet, Endpoint]]:
-    async with fleet() as it, Endpoint() as endpoint:
+async def answering(fleet: MakeFleet) -> AsyncIterator[tuple[Fleet, RelayEndpoint]]:
+    async with fleet() as it, RelayEndpoint() as endpoint:
         assert it.relay is not None
         await it.relay.manager.ready.wait()
-        endpoint.relay = it.relay
-        yield it, endpoint
+        with endpoint.serving(it.relay):
+            yield it, endpoint
 
 
-async def asked(endpoint: Endpoint, path: str) -> tuple[int, Any]:
+async def asked(endpoint: RelayEndpoint, path: str) -> tuple[int, Any]:
     async with aiohttp.ClientSession() as session, session.get(endpoint.url + path) as answer:
         return answer.status, await (answer.json() if answer.content_type == "application/json" else answer.text())
 
 
 async def test_it_listens_on_the_loopback_device_only() -> None:
-    async with Endpoint() as endpoint:
+    async with RelayEndpoint() as endpoint:
         assert endpoint.url.startswith("http://127.0.0.1:")
 
 
 async def test_what_is_advertised_can_differ_from_what_is_listened_on() -> None:
-    async with Endpoint("0.0.0.0", advertise="10.1.2.3") as endpoint:
+    async with RelayEndpoint("0.0.0.0", advertise="10.1.2.3") as endpoint:
         assert endpoint.url.startswith("http://10.1.2.3:")
 
 
 async def test_without_a_relay_it_is_alive_but_not_ready() -> None:
-    async with Endpoint() as endpoint:
+    async with RelayEndpoint() as endpoint:
         assert await asked(endpoint, "/healthz") == (200, "ok")
         assert await asked(endpoint, "/readyz") == (503, "the relay is not ready yet")
         assert (await asked(endpoint, "/workers"))[0] == 503

@@ -8,13 +8,13 @@ import pytest
 
 from jobrelay.kube import merge_patch
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.assignment import MAX_EPOCH, Assignment, Run, assignment_of, epoch_of
 from jobrelay.relay.model import State
 from jobrelay.relay.names import CLUSTERS
 from jobrelay.relay.original_decision import CommitAssignment, Stage
 from jobrelay.relay.reconcile_mirror import ProveGone, reconcile_mirror
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.runs import RunHistory
+from jobrelay.relay.worker_assignment import MAX_EPOCH, Run, WorkerAssignment, assignment_of, epoch_of
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH
 from tests.relay.fleets import MakeFleet
 from tests.relay.snapshots import job, mirror, running, snapshot, worker
@@ -31,7 +31,7 @@ def test_every_epoch_reads_as_it_was_written(epoch: int) -> None:
 
 def test_an_assignment_that_holds_more_runs_than_a_relay_writes_is_none() -> None:
     held = tuple(Run("a", epoch) for epoch in range(1, 1000))
-    assert assignment_of(job(annotations={ASSIGNMENT: Assignment("a", 1000, held=held).encode()})) is None
+    assert assignment_of(job(annotations={ASSIGNMENT: WorkerAssignment("a", 1000, held=held).encode()})) is None
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "01", "1.0", "1e3", "\u0661", "x", str(MAX_EPOCH + 1), "9" * 5000])
@@ -126,7 +126,7 @@ def test_what_another_replica_may_have_started_is_held_by_the_next_assignment() 
 
 async def test_a_forged_assignment_gives_no_way_around_the_own_annotation(fleet: MakeFleet) -> None:
     async with fleet(2, start=False) as it:
-        forged = {CLUSTERS: "worker-2", ASSIGNMENT: Assignment("worker-1", 10**10).encode()}
+        forged = {CLUSTERS: "worker-2", ASSIGNMENT: WorkerAssignment("worker-1", 10**10).encode()}
         await it.submit(annotations=forged)
         await it.start()
         assert (await it.finished())["succeeded"] == 1
@@ -138,7 +138,7 @@ async def test_a_forged_assignment_gives_no_way_around_the_own_annotation(fleet:
 
 async def test_an_epoch_of_ten_digits_is_one_run(fleet: MakeFleet) -> None:
     async with fleet(1) as it:
-        await it.submit(seconds=30, annotations={ASSIGNMENT: Assignment("worker-1", 10**9).encode()})
+        await it.submit(seconds=30, annotations={ASSIGNMENT: WorkerAssignment("worker-1", 10**9).encode()})
         assert await it.runs() == "worker-1"
         mirrors = await it.mirrors()
         uid = mirrors["worker-1"].uid
@@ -149,7 +149,7 @@ async def test_an_epoch_of_ten_digits_is_one_run(fleet: MakeFleet) -> None:
 
 async def test_a_worker_that_was_never_registered_is_waited_for_as_for_a_lost_one(fleet: MakeFleet) -> None:
     async with fleet(1, lost_timeout=1.0) as it:
-        await it.submit(annotations={ASSIGNMENT: Assignment("nowhere", 4).encode()})
+        await it.submit(annotations={ASSIGNMENT: WorkerAssignment("nowhere", 4).encode()})
         assert (await it.finished())["succeeded"] == 1
         to = assignment_of(await it.client.get(JOBS, "train", "default"))
         assert to is not None

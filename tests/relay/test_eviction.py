@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from jobrelay.kube import Object
 from jobrelay.relay.admission import NotAdmitted, has_runs
-from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.original_decision import CommitAssignment, Stage
 from jobrelay.relay.reconcile_mirror import DeleteMirror, reconcile_mirror
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.runs import RunHistory
 from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.worker_assignment import Run, WorkerAssignment
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import complete, job, mirror, running, snapshot, worker
 
@@ -22,7 +22,7 @@ WAITS = NotAdmitted("It waits in LocalQueue main.", taken_back=True)
 
 def waiting_job(*held: Run) -> Object:
     """A Job that was evicted after its run 2 on a."""
-    to = Assignment("a", 3, held=held, waiting=True)
+    to = WorkerAssignment("a", 3, held=held, waiting=True)
     return job(annotations={ASSIGNMENT: to.encode()})
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.fencing import Lease, LeaseStops, clock_problem
 from jobrelay.relay.model import ClockReading, State, WorkerFacts
 from jobrelay.relay.original_decision import CommitAssignment, OriginalDecision, RecordStart, Stage, WriteStatus
 from jobrelay.relay.reconcile_mirror import CreateMirror, MirrorDecision, UpdateMirror, reconcile_mirror
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.runs import RunHistory
+from jobrelay.relay.worker_assignment import Run, WorkerAssignment
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import ADAPTER, NOW, ago, complete, failed, job, mirror, running, snapshot, worker
 
@@ -148,7 +148,7 @@ class TestLoss:
     @pytest.mark.parametrize(("state", "moves"), [(State.OPEN, False), (State.LOST, True)])
     def test_a_cluster_that_was_installed_anew_is_declared_lost_by_its_name(self, state: State, moves: bool) -> None:
         anew = worker("a", state=state, identity="uid-new")
-        original = job(annotations={ASSIGNMENT: Assignment("a", 1, uid="uid-old").encode(), **FENCED})
+        original = job(annotations={ASSIGNMENT: WorkerAssignment("a", 1, uid="uid-old").encode(), **FENCED})
         found = reconcile_original(snapshot(original, [anew, B, C], removed={"uid-old": ago(1e6)}, committed=False))
         assert isinstance(found.action, CommitAssignment) == moves
 

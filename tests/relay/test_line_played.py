@@ -11,7 +11,7 @@ import pytest
 from jobrelay.cluster.store.store import Change
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.claims import PATIENCE
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.settings import Settings
 from jobrelay.simulation.fleet import SimulatedFleet
 from jobrelay.simulation.schedules import ApiServerKind
@@ -33,7 +33,7 @@ class LineFleet:
         )
 
     @property
-    def relay(self) -> Relay:
+    def relay(self) -> RelayManager:
         """The replica that leads."""
         relays = [replica.relay for replica in self.fleet.relays.values() if replica.relay is not None]
         return next(each for each in relays if each.leads())

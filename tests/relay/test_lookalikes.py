@@ -10,13 +10,13 @@ import pytest
 from jobrelay.kube import Object, merge_patch
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import EVENTS, JOBS, SECRETS
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import Explanation
 from jobrelay.relay.lookalikes import LookAlike, LookAlikes
 from jobrelay.relay.original_decision import Stage
 from jobrelay.relay.proofs import ProofKeys, parse_keys
 from jobrelay.relay.reconcile_mirror import CreateMirror, reconcile_mirror
 from jobrelay.relay.reconcile_original import reconcile_original
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.relay.workers.proof_secret import NAME
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads.names import EPOCH, ORIGIN_UID, PROOF

@@ -20,12 +20,12 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay import health
-from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.model import ClockReading, WorkerFacts
 from jobrelay.relay.original_decision import CommitAssignment, RecordStart
 from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, ProveGone, UpdateMirror, reconcile_mirror
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.worker_assignment import WorkerAssignment
 from jobrelay.relay.workload_record import WorkloadRecord
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.snapshots import NOW, job, snapshot
@@ -209,7 +209,7 @@ class World:
         marks = {"jobrelay.dev/fencing": "true"}
         if self.assignment is not None:
             marks[ASSIGNMENT] = self.assignment
-            to = msgspec.json.decode(self.assignment, type=Assignment)
+            to = msgspec.json.decode(self.assignment, type=WorkerAssignment)
             self.record.found(to)
             if self.defect == "starts that were not seen are waited out" and to.cluster in self.lost:
                 marks[ASSIGNMENT] = msgspec.structs.replace(to, started="some time").encode()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key, decode_object
-from jobrelay.relay.mirror_pods.seen import NOTHING_SEEN, Look, PodsSeen, pods_seen
+from jobrelay.relay.mirror_pods.seen import NOTHING_SEEN, PodInspection, PodsSeen, pods_seen
 from jobrelay.relay.original_decision import Stage
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.workers.transforms import pod_for_capacity
@@ -35,7 +35,7 @@ CREATING = {
     "containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}],
 }
 WELL = {"phase": "Running", "containerStatuses": [{"name": "main", "ready": True, "state": {"running": {}}}]}
-LOOK = Look({"Failed": 1}, ("pod train-0: container main ended with exit code 1",))
+LOOK = PodInspection({"Failed": 1}, ("pod train-0: container main ended with exit code 1",))
 
 
 def pod(status: dict[str, Any], age: float = 60) -> Object:

@@ -9,7 +9,7 @@ import pytest
 
 from jobrelay.kube import Client, backoff, cache
 from jobrelay.kube.events import recorder
-from jobrelay.relay import Relay
+from jobrelay.relay import RelayManager
 from tests.relay.fleets import NAMESPACE, MakeFleet
 
 
@@ -24,7 +24,7 @@ async def test_a_relay_makes_no_randomness_of_its_own(fleet: MakeFleet, monkeypa
         await it.kill()
         for module in (backoff, cache, recorder):
             monkeypatch.setattr(module, "Random", own)
-        relay = Relay(
+        relay = RelayManager(
             Client(it.home), it.source, it.settings,
             namespace=NAMESPACE, connect=it.connect, timing=it.timing, random=Random(1),
         )  # fmt: skip

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.assignment import Assignment, PastRun, Run, assignment_of
 from jobrelay.relay.model import State
 from jobrelay.relay.original_decision import CommitAssignment
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.run_history import past_run_text, run_history
+from jobrelay.relay.worker_assignment import PastRun, Run, WorkerAssignment, assignment_of
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.fleets import MakeFleet
 
@@ -21,7 +21,7 @@ from .snapshots import job, snapshot, worker
 NOON = "2026-01-01T12:00:00Z"
 
 
-def committed(to: Assignment, state: State = State.DRAINING) -> Assignment:
+def committed(to: WorkerAssignment, state: State = State.DRAINING) -> WorkerAssignment:
     """What is decided about a workload whose worker a is being drained."""
     found = snapshot(job(annotations={ASSIGNMENT: to.encode()}), [worker("a", state=state), worker("b")])
     action = reconcile_original(found).action
@@ -30,7 +30,7 @@ def committed(to: Assignment, state: State = State.DRAINING) -> Assignment:
 
 
 def test_a_move_is_written_with_its_reason() -> None:
-    new = committed(Assignment("a", 1, "2026-01-01T11:00:00Z"))
+    new = committed(WorkerAssignment("a", 1, "2026-01-01T11:00:00Z"))
     assert (new.cluster, new.epoch) == ("b", 2)
     assert new.earlier == (PastRun("a", 1, "2026-01-01T11:00:00Z", NOON, "a is draining"),)
     assert [past_run_text(run) for run in run_history(new)[1:]] == [
@@ -47,22 +47,22 @@ def test_a_first_run_has_no_history() -> None:
 
 @given(st.lists(st.text(max_size=2000), max_size=40))
 def test_however_often_it_moves_the_annotation_stays_readable(reasons: list[str]) -> None:
-    to = Assignment("a", 1, NOON)
+    to = WorkerAssignment("a", 1, NOON)
     for epoch, why in enumerate(reasons, 2):
-        to = Assignment("a", epoch, NOON, "a", earlier=to.left(NOON, why))
+        to = WorkerAssignment("a", epoch, NOON, "a", earlier=to.left(NOON, why))
     assert len(to.earlier) == min(len(reasons), 10)
     assert assignment_of(job(annotations={ASSIGNMENT: to.encode()})) == to
     assert [run["run"] for run in run_history(to)] == [to.epoch - each for each in range(len(to.earlier) + 1)]
 
 
 def test_what_waits_for_admission_is_no_run() -> None:
-    evicted = Assignment("a", 2, NOON, "a", waiting=True, earlier=(PastRun("a", 1, NOON, NOON, "preempted"),))
+    evicted = WorkerAssignment("a", 2, NOON, "a", waiting=True, earlier=(PastRun("a", 1, NOON, NOON, "preempted"),))
     assert evicted.left(NOON, "") == evicted.earlier
     assert [(run["run"], run.get("present", False)) for run in run_history(evicted)] == [(1, False)]
 
 
 def test_a_run_that_may_still_exist_is_marked() -> None:
-    to = Assignment("b", 2, NOON, "a", held=(Run("a", 1),), earlier=(PastRun("a", 1, "", "", "a is lost"),))
+    to = WorkerAssignment("b", 2, NOON, "a", held=(Run("a", 1),), earlier=(PastRun("a", 1, "", "", "a is lost"),))
     assert run_history(to)[1] == {"cluster": "a", "run": 1, "why": "a is lost", "mayExist": True}
     assert past_run_text(run_history(to)[1]) == "run 1 on a (it may still exist): a is lost"
 

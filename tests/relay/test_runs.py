@@ -16,12 +16,12 @@ from jobrelay.kube.fault_injection import Delay, LoseReply
 from jobrelay.kube.objects import Object
 from jobrelay.kube.resource import JOBS, PODS
 from jobrelay.relay.absence import settles_in
-from jobrelay.relay.assignment import Assignment, Run, assignment_of
 from jobrelay.relay.model import State
 from jobrelay.relay.original_decision import CommitAssignment, Stage
 from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, ProveGone, reconcile_mirror
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.runs import KnownRun, RunHistory
+from jobrelay.relay.worker_assignment import Run, WorkerAssignment, assignment_of
 from jobrelay.workloads.names import ASSIGNMENT
 from tests.relay.fleets import Fleet, MakeFleet
 from tests.relay.snapshots import ago, job, mirror, running, snapshot, worker
@@ -32,7 +32,7 @@ CREATE = "POST */jobs?fieldManager=jobrelay"
 
 
 def assigned(cluster: str, epoch: int = 1, uid: str = "", held: tuple[Run, ...] = ()) -> Object:
-    to = Assignment(cluster, epoch, uid=uid, held=held)
+    to = WorkerAssignment(cluster, epoch, uid=uid, held=held)
     return job(annotations={ASSIGNMENT: to.encode()})
 
 
@@ -60,6 +60,22 @@ def test_an_earlier_run_out_of_reach_is_let_go_by_the_rule_for_lost_workers(lost
     found = reconcile_mirror(snapshot(assigned("b", 2, "uid-b", held=(FIRST,)), [away, B]), "b", "train")
     assert isinstance(found.action, CreateMirror) is starts
     assert starts or found.requeue_after == 890
+
+
+def test_a_job_that_was_started_without_a_known_assignment_waits_for_a_proof_of_each_worker() -> None:
+    started = job(status={"startTime": "2026-01-01T00:00:00Z"})
+    found = reconcile_original(snapshot(started, [A, B], inherited=True, removed={"c": ago(10), "d": ago(1000)}))
+    assert isinstance(found.action, CommitAssignment)
+    assert [run.cluster for run in found.action.assignment.held] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("status", "inherited"), [({}, True), ({"startTime": "2026-01-01T00:00:00Z"}, False)])
+def test_a_job_that_was_never_started_or_always_seen_waits_for_no_proof(
+    status: dict[str, str], *, inherited: bool
+) -> None:
+    found = reconcile_original(snapshot(job(status=status), [A, B], inherited=inherited))
+    assert isinstance(found.action, CommitAssignment)
+    assert found.action.assignment.held == ()
 
 
 def test_a_run_whose_creation_had_no_effect_is_not_held() -> None:
@@ -102,7 +118,7 @@ def test_a_cluster_that_is_registered_under_another_name_keeps_its_run() -> None
 
 
 def test_an_assignment_that_was_removed_is_restored_by_the_process_that_knew_it() -> None:
-    known = Assignment("a", 3, uid="uid-a")
+    known = WorkerAssignment("a", 3, uid="uid-a")
     action = reconcile_original(snapshot(job(), [A, B], remembered=known)).action
     assert action == CommitAssignment(known, starts=False)
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from jobrelay.kube.objects import Key
-from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.relay.health import frozen
 from jobrelay.relay.model import State
+from jobrelay.relay.worker_assignment import WorkerAssignment, assignment_of
 from jobrelay.relay.worker_load import WorkerLoad
 from jobrelay.relay.workload_kind import mirror_name
 from jobrelay.workloads import PodSet, WorkloadDemand
@@ -20,7 +20,7 @@ TWO_PODS = WorkloadDemand((PodSet(2, {"cpu": Fraction(3, 2)}, {}),), "shape")
 
 
 def test_an_assignment_reads_as_it_was_written() -> None:
-    written = Assignment("a", 3, "2026-01-01T00:00:00Z", "b")
+    written = WorkerAssignment("a", 3, "2026-01-01T00:00:00Z", "b")
     assert assignment_of(job(annotations={ASSIGNMENT: written.encode()})) == written
 
 

@@ -27,7 +27,7 @@ from jobrelay.kube.fault_injection import (
 )
 from jobrelay.kube.resource import EVENTS_CORE, JOBS
 from jobrelay.relay.model import State
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.workers import Timing
 from tests.relay import fleets
 from tests.relay.fleets import Fleet, MakeFleet
@@ -286,7 +286,7 @@ async def test_two_relays_with_a_lease_never_both_act_and_the_second_takes_over(
         for number in range(2):
             lease = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.5}
             election = LeaderElection(Client(it.home), "jobrelay", fleets.NAMESPACE, f"relay-{number}", **lease)
-            relay = Relay(
+            relay = RelayManager(
                 Client(it.home), it.source, it.settings, connect=it.connect, timing=it.timing, election=election
             )
             relays.append(relay)
@@ -311,7 +311,9 @@ async def test_a_deposed_leader_breaks_off_what_it_has_begun_before_another_begi
     async with fleet(1, start=False) as it:
         way_to_lease = FaultyTransport(it.home)
         election = LeaderElection(Client(way_to_lease), "jobrelay", fleets.NAMESPACE, "first", **lease)
-        relay = Relay(Client(it.home), it.source, it.settings, connect=it.connect, timing=it.timing, election=election)
+        relay = RelayManager(
+            Client(it.home), it.source, it.settings, connect=it.connect, timing=it.timing, election=election
+        )
         running = asyncio.create_task(relay.run())
         seen: list[str] = []
         _listen(it.links[ONE], seen)

@@ -13,7 +13,7 @@ from jobrelay.cluster.node import NodeSettings
 from jobrelay.kube import KubeError
 from jobrelay.kube.resource import JOBS
 from jobrelay.sdk import AsyncRelay, LogOptions, Relay, RelayError, WaitTimeout
-from jobrelay.sdk.progress import Progress
+from jobrelay.sdk.progress import WorkloadProgress
 from jobrelay.workloads import JobAdapter
 from tests.cli.fleets import answering_fleet
 from tests.relay.fleets import Fleet, MakeFleet, job
@@ -111,7 +111,7 @@ async def test_the_reason_of_waiting_is_told_once_and_then_where_it_goes(fleet: 
     async def why() -> str:
         return "Waits for room."
 
-    async with fleet(start=False) as it, Progress(JobAdapter(), "job/train", why, told.append, 0) as progress:
+    async with fleet(start=False) as it, WorkloadProgress(JobAdapter(), "job/train", why, told.append, 0) as progress:
         made = await it.submit()
         for _ in range(2):
             progress.update(made)

@@ -12,10 +12,10 @@ from jobrelay.cluster.store.store import Change
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.relay.explain import Explanation
 from jobrelay.relay.model import State
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_assignment import WorkerAssignment, assignment_of
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.simulation.fleet import SimulatedFleet
 from jobrelay.simulation.network import Cut
@@ -54,12 +54,12 @@ class Fenced:
     async def original(self) -> Object:
         return await self.fleet.client().get(JOBS, "train", "default")
 
-    async def assignment(self) -> Assignment:
-        async def assigned() -> Assignment | None:
+    async def assignment(self) -> WorkerAssignment:
+        async def assigned() -> WorkerAssignment | None:
             return assignment_of(await self.original())
 
         found = await self.until(assigned)
-        assert isinstance(found, Assignment)
+        assert isinstance(found, WorkerAssignment)
         return found
 
     def mirror(self, worker: str) -> dict[str, Any] | None:

@@ -102,6 +102,46 @@ FOUND = {
         ),
         ApiServerKind.MODEL,
     ),
+    "an assignment is removed, and the worker of its run is not registered any more when a relay starts": Schedule(
+        14578,
+        2,
+        (JobPlan("job-1", 8.958674437709316, 30, fenced=True, stop=5.0),),
+        (
+            Incident(24.539641411541513, "blind-restart", "worker-1", 27.999015080551686),
+            Incident(29.949282405925885, "unregister", "worker-1", 35.6283959534457),
+        ),
+        ApiServerKind.MODEL,
+    ),
+    "an assignment is removed, and the mirror of its run was deleted without its pods": Schedule(
+        15367,
+        3,
+        (JobPlan("job-1", 46.88485621403122, 90, fenced=False, stop=5.0),),
+        (
+            Incident(63.25970031741342, "orphan-mirror", "worker-1"),
+            Incident(80.0245998236097, "blind-restart", "worker-3", 26.58272750008082),
+        ),
+        ApiServerKind.MODEL,
+    ),
+    "an assignment is removed, and the mirror of its run has lost its label": Schedule(
+        15696,
+        2,
+        (JobPlan("job-3", 12.752053740123028, 90, fenced=False, stop=5.0),),
+        (
+            Incident(26.9329736923884, "blind-restart", "worker-2", 21.926457314548273),
+            Incident(40.97315919127744, "unmark-mirror", "worker-2", 116.04116539673763),
+        ),
+        ApiServerKind.MODEL,
+    ),
+    "a backup brings back that a Job is suspended": Schedule(
+        14879,
+        2,
+        (JobPlan("job-2", 3.099195849129897, 90, fenced=False),),
+        (
+            Incident(45.745021149858204, "suspend", "management", 10.761406429043584),
+            Incident(47.21021227758305, "restore", "management", 12.711505259364014),
+        ),
+        ApiServerKind.MODEL,
+    ),
 }
 
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from jobrelay.simulation.loop import Process, VirtualLoop, garbage_kept
+from jobrelay.simulation.loop import SimulatedProcess, VirtualLoop, garbage_kept
 
 
 async def count(seen: list[float], seconds: float = 1.0) -> None:
@@ -31,20 +31,20 @@ def played(loop: VirtualLoop, until: float, *actions: tuple[float, object]) -> N
 
 def test_hours_pass_in_moments() -> None:
     loop, seen = VirtualLoop(Random(0)), list[float]()
-    loop.start(Process("a"), count(seen, 3600))
+    loop.start(SimulatedProcess("a"), count(seen, 3600))
     played(loop, 4 * 3600 + 1)
     assert seen == [3600, 7200, 10800, 14400]
 
 
 def test_a_paused_process_stands_still_and_goes_on_late() -> None:
-    loop, process, seen = VirtualLoop(Random(0)), Process("a"), list[float]()
+    loop, process, seen = VirtualLoop(Random(0)), SimulatedProcess("a"), list[float]()
     loop.start(process, count(seen))
     played(loop, 12.5, (2.5, lambda: loop.pause(process)), (10.25, lambda: loop.resume(process)))
     assert seen == [1, 2, 10.25, 11.25, 12.25]
 
 
 def test_a_killed_process_does_not_clean_up() -> None:
-    loop, process, seen = VirtualLoop(Random(0)), Process("a"), list[str]()
+    loop, process, seen = VirtualLoop(Random(0)), SimulatedProcess("a"), list[str]()
 
     async def work() -> None:
         try:
@@ -63,7 +63,7 @@ def test_a_failure_does_not_go_unnoticed() -> None:
     async def fail() -> None:
         raise ValueError("broken")
 
-    loop.start(Process("a"), fail())
+    loop.start(SimulatedProcess("a"), fail())
     played(loop, 1)
     assert [str(error) for error in loop.failures] == ["broken"]
 
@@ -91,7 +91,7 @@ def test_a_callback_that_fails_does_not_end_the_run() -> None:
 
 def test_ending_what_is_left_counts_neither_as_steps_nor_as_time() -> None:
     loop = VirtualLoop(Random(0))
-    loop.start(Process("a"), asyncio.sleep(100))
+    loop.start(SimulatedProcess("a"), asyncio.sleep(100))
     played(loop, 50)
     assert loop.time() == 50
     assert loop.steps < 20
@@ -100,7 +100,7 @@ def test_ending_what_is_left_counts_neither_as_steps_nor_as_time() -> None:
 def test_garbage_is_looked_for_once_afterwards() -> None:
     with garbage_kept():
         assert not gc.isenabled()
-        cycle = Process("a")
+        cycle = SimulatedProcess("a")
         cycle.name = cycle  # type: ignore[assignment]
         gone = weakref.ref(cycle)
         del cycle
@@ -120,7 +120,7 @@ def test_waiting_for_nothing_is_an_error() -> None:
 def test_the_order_between_processes_is_drawn_and_within_one_kept(seed: int) -> None:
     loop, seen = VirtualLoop(Random(seed)), list[str]()
     for name in ("a", "b"):
-        loop.start(Process(name), _say(seen, name))
+        loop.start(SimulatedProcess(name), _say(seen, name))
     played(loop, 1)
     assert [text for text in seen if text[0] == "a"] == ["a0", "a1", "a2"]
     assert [text for text in seen if text[0] == "b"] == ["b0", "b1", "b2"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+from random import Random
 
 import msgspec
 import pytest
 
-from jobrelay.simulation import ApiServerKind, Incident, JobPlan, Schedule, draw, play, run_all
+from jobrelay.simulation import ApiServerKind, Incident, JobPlan, Schedule, draw, leave_runs, play, run_all
+from jobrelay.simulation.loop import SimulatedProcess, VirtualLoop
 
 
 def square(seed: int) -> tuple[int, int]:
@@ -20,6 +23,47 @@ def test_results_come_in_the_order_of_seeds() -> None:
     found = list(run_all(square, range(100, 140), 2))
     assert [result for result, _ in found] == [seed * seed for seed in range(100, 140)]
     assert os.getpid() not in {process for _, process in found}
+
+
+def test_a_process_ends_after_some_runs() -> None:
+    found = list(run_all(square, range(12), 2, runs_each=4))
+    assert [result for result, _ in found] == [seed * seed for seed in range(12)]
+    assert [len({process for _, process in found[first : first + 4]}) for first in (0, 4, 8)] == [1, 1, 1]
+    assert len({process for _, process in found}) == 3
+
+
+def fail(seed: int) -> int:
+    return 10 // (seed - 3)
+
+
+def test_what_a_run_raises_is_raised_here() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(run_all(fail, range(5), 2))
+
+
+def test_a_process_that_ends_without_a_result_is_told() -> None:
+    with pytest.raises(RuntimeError, match="a process ended with 7"):
+        list(run_all(os._exit, range(7, 8), 2))
+
+
+def left_alone(seed: int) -> list[str]:
+    cleaned: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            cleaned.append("cleaned up")
+
+    loop = VirtualLoop(Random(seed))
+    loop.start(SimulatedProcess("a"), work())
+    loop.run(asyncio.sleep(1))
+    return list(cleaned)
+
+
+def test_runs_are_wound_up_unless_their_process_leaves_them() -> None:
+    assert list(run_all(left_alone, range(2), 1)) == [["cleaned up"]] * 2
+    assert list(run_all(left_alone, range(2), 1, runs_each=2, prepare=leave_runs)) == [[]] * 2
 
 
 def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:

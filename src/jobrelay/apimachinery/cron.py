@@ -37,7 +37,7 @@ class ScheduleError(ValueError):
     """A text that is not a schedule; the message is that of the cron library."""
 
 
-class Schedule(Protocol):
+class CronSchedule(Protocol):
     """When things are due."""
 
     def next(self, after: dt.datetime) -> dt.datetime | None:
@@ -99,7 +99,7 @@ _MEANINGS: Final = {
 }  # fmt: skip
 
 
-def parse_schedule(text: str, zone: str = "") -> Schedule:
+def parse_schedule(text: str, zone: str = "") -> CronSchedule:
     """The schedule that a text means in a time zone ("" is UTC); raises ScheduleError."""
     check_schedule(text)
     if text.startswith(("TZ=", "CRON_TZ=")):

@@ -24,7 +24,7 @@ from jobrelay.apimachinery.yaml_plain import NotPlain, read_plain
 from jobrelay.apimachinery.yaml_scalars import TAG, YamlError, plain_scalar, tagged_scalar, too_deep
 
 if TYPE_CHECKING:
-    from jobrelay.apimachinery.yaml_events import Node
+    from jobrelay.apimachinery.yaml_events import YamlNode
 
 __all__ = ["YamlError", "load"]
 
@@ -70,7 +70,7 @@ class _Decoder:
         self._aliases = 0
         self._repeated = 0
 
-    def value(self, node: Node) -> Any:
+    def value(self, node: YamlNode) -> Any:
         if self._aliases:
             self._repeated += 1
             if self._repeated > _MAX_ALIASED:
@@ -87,7 +87,7 @@ class _Decoder:
             return self.value(target)
 
     @contextmanager
-    def _following(self, alias: Node) -> Iterator[Node]:
+    def _following(self, alias: YamlNode) -> Iterator[YamlNode]:
         """What an alias stands for, or the node itself if it is none."""
         target = _target(alias)
         if target.entered:
@@ -98,7 +98,7 @@ class _Decoder:
         self._aliases -= 1
         target.entered = False
 
-    def _fill(self, made: dict[str, Any], node: Node) -> None:
+    def _fill(self, made: dict[str, Any], node: YamlNode) -> None:
         for key_node, value_node in zip(node.children[::2], node.children[1::2], strict=True):
             if _is_merge(key_node):
                 self._merge(made, value_node)
@@ -112,7 +112,7 @@ class _Decoder:
                 self._duplicates.append(f"line {value_node.line + 1}: key {shown} already set in map")
             made[key] = value
 
-    def _merge(self, made: dict[str, Any], node: Node) -> None:
+    def _merge(self, made: dict[str, Any], node: YamlNode) -> None:
         """Adds what `<<` names. As in Go's converter a later merge wins over the keys before it."""
         sources = node.children[::-1] if node.kind == "list" else [node]
         for source in sources:
@@ -122,11 +122,11 @@ class _Decoder:
                 self._fill(made, target)
 
 
-def _target(node: Node) -> Node:
+def _target(node: YamlNode) -> YamlNode:
     return node.children[0] if node.kind == "alias" else node
 
 
-def _is_merge(node: Node) -> bool:
+def _is_merge(node: YamlNode) -> bool:
     return node.kind == "scalar" and node.text == "<<" and (node.plain or node.tag == f"{TAG}merge")
 
 

@@ -9,14 +9,14 @@ import yaml
 
 from jobrelay.apimachinery.yaml_scalars import YamlError, too_deep
 
-__all__ = ["Node", "compose"]
+__all__ = ["YamlNode", "compose"]
 
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_DEPTH = 400  # a level takes two frames of the interpreter, whose own limit is 1,000 and never reached so
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class YamlNode:
     """A value as it is written: a scalar's text, the items of a list, or the keys and values of a map in turns."""
 
     kind: str
@@ -24,12 +24,12 @@ class Node:
     text: str = ""
     tag: str | None = None
     plain: bool = False
-    children: list[Node] = field(default_factory=list)
+    children: list[YamlNode] = field(default_factory=list)
     entered: bool = False
     """Whether an alias to it is being followed."""
 
 
-def compose(text: bytes | str) -> Node | None:
+def compose(text: bytes | str) -> YamlNode | None:
     """The tree of the first document; raises YamlError."""
     try:
         return _compose(text)
@@ -39,11 +39,11 @@ def compose(text: bytes | str) -> Node | None:
         raise YamlError(f"yaml: {error}") from None
 
 
-def _compose(text: bytes | str) -> Node | None:
+def _compose(text: bytes | str) -> YamlNode | None:
     """The tree of the first document. Iterative, so that depth costs no stack."""
     parser = _Parser(text)
-    anchors: dict[str, Node] = {}
-    root = Node("document", 0)
+    anchors: dict[str, YamlNode] = {}
+    root = YamlNode("document", 0)
     path = [root]
     try:
         parser.get_event()  # the start of the stream
@@ -62,17 +62,17 @@ def _compose(text: bytes | str) -> Node | None:
     return root.children[0] if root.children else None
 
 
-def _node(event: Any, anchors: dict[str, Node]) -> Node:
+def _node(event: Any, anchors: dict[str, YamlNode]) -> YamlNode:
     line: int = event.start_mark.line
     if isinstance(event, yaml.AliasEvent):
         name = str(event.anchor)
         if name not in anchors:
             raise YamlError(f"yaml: unknown anchor '{name}' referenced")
-        return Node("alias", line, name, children=[anchors[name]])
+        return YamlNode("alias", line, name, children=[anchors[name]])
     if isinstance(event, yaml.ScalarEvent):
-        node = Node("scalar", line, event.value, event.tag, event.implicit[0])
+        node = YamlNode("scalar", line, event.value, event.tag, event.implicit[0])
     else:
-        node = Node("map" if isinstance(event, yaml.MappingStartEvent) else "list", line)
+        node = YamlNode("map" if isinstance(event, yaml.MappingStartEvent) else "list", line)
     if event.anchor:
         anchors[event.anchor] = node
     return node

@@ -46,8 +46,8 @@ async def _describe(
 ) -> dict[str, Any]:
     from jobrelay.apimachinery.times import format_time
     from jobrelay.cli.listing import with_view
-    from jobrelay.relay.assignment import assignment_of
     from jobrelay.relay.run_history import run_history
+    from jobrelay.relay.worker_assignment import assignment_of
     from jobrelay.sdk.explaining import events_of
     from jobrelay.sdk.relay_api import try_query_relay
     from jobrelay.sdk.timeline import timeline

@@ -15,7 +15,7 @@ from jobrelay.relay.worker_view import WorkerView
 __all__ = ["wait_until_empty"]
 
 _INTERVAL: Final = 2.0
-"""How often it is looked, in seconds: no watch tells of workers."""
+"""How often workers are listed, in seconds, since they cannot be watched."""
 
 
 async def wait_until_empty(
@@ -25,7 +25,7 @@ async def wait_until_empty(
     *,
     within: float | None,
 ) -> bool:
-    """Look at workers until these hold no workloads, and tell how many are left; False if that takes too long.
+    """Wait until these workers hold no workloads, and print how many are left; False if that takes too long.
 
     Raises Failure if the relay cannot be asked: without it nothing moves.
     """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -16,6 +16,8 @@ from jobrelay.cli.output import output_option, print_data, print_table
 if TYPE_CHECKING:
     from jobrelay.cli.listing import Listing
     from jobrelay.kube import Client
+
+    _Choose: TypeAlias = Callable[[Client, str | None], Awaitable[tuple[Listing, Listing]]]
 
 _JOBS = ("name", "cluster", "run", "status", "completions", "age", "why")
 _JOBS_WIDE = ("name", "cluster", "run", "status", "completions", "active", "failed", "age", "sentence")
@@ -79,25 +81,24 @@ def get(
         raise Failure("--watch works for workloads, not for workers", "use `jobrelay get -w`")
     if all_namespaces and "/" in what:
         raise Failure(f"{what} is in one namespace, so -A means nothing", "choose the namespace with -n")
-    run(_get(what, namespace, all_namespaces, labels, statuses, output, watch, kinds, management))
+
+    def choose(client: Client, where: str | None) -> Awaitable[tuple[Listing, Listing]]:
+        from jobrelay.cli.listing import choose
+
+        return choose(client, management, kinds, what, where, labels, statuses)
+
+    run(_get(what, namespace, choose, management, output, everywhere=all_namespaces, watch=watch))
 
 
 async def _get(
-    what: str,
-    namespace: str | None,
-    everywhere: bool,
-    labels: str,
-    statuses: frozenset[str],
-    output: str,
-    watch: bool,
-    kinds: Kinds,
-    management: Management,
-) -> None:
-    from jobrelay.cli.listing import choose, rows_of
+    what: str, namespace: str | None, choose: _Choose, management: Management, output: str, *,
+    everywhere: bool, watch: bool,
+) -> None:  # fmt: skip
+    from jobrelay.cli.listing import rows_of
 
     async with management.connect() as client:
         where = None if everywhere else management.namespace(namespace)
-        jobs, others = await choose(client, management, kinds, what, where, labels, statuses)
+        jobs, others = await choose(client, where)
         if watch:
             await _watch(client, management, jobs, others, output)
             return

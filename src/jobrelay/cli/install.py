@@ -7,7 +7,7 @@ import pathlib
 
 import click
 
-from jobrelay.cli.join import Progress
+from jobrelay.cli.join import JoinProgress
 from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import CONTEXT, KUBECONFIG_OR_FLEET, SYSTEM_NAMESPACE, Management, run
 from jobrelay.cli.output import output_option
@@ -72,7 +72,7 @@ def install(
         listed = {"apiVersion": "v1", "kind": "List", "items": made}
         click.echo(json.dumps(listed, indent=2) if output == "json" else as_yaml(made), nl=output == "json")
         return
-    progress = Progress("json" if output == "json" else "text")
+    progress = JoinProgress("json" if output == "json" else "text")
 
     async def work() -> None:
         async with Management(kubeconfig, context).connect() as client:

@@ -8,7 +8,7 @@ from typing import Any
 
 from jobrelay.kinds.tables.ages import since
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.worker_assignment import assignment_of
 
 __all__ = ["finished", "job_row", "job_status"]
 

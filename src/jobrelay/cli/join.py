@@ -45,7 +45,7 @@ _OUTPUT = output_option("text", "json")
 _MIN_TTL = 600.0
 
 
-class Progress:
+class JoinProgress:
     """Prints each step on stderr as it is done, or all of them as JSON at the end."""
 
     def __init__(self, output: str) -> None:
@@ -163,7 +163,7 @@ def join(
         )
     check_name(name)
     rules = Tuning(copy=copies).copies
-    progress = Progress(output)
+    progress = JoinProgress(output)
 
     async def work() -> None:
         connection = find_connection(worker_kubeconfig, worker_context)
@@ -230,7 +230,7 @@ def leave(
     from jobrelay.operate.leaving import leave as leave_worker
 
     check_name(name)
-    progress = Progress(output)
+    progress = JoinProgress(output)
     given = worker_kubeconfig is not None or worker_context is not None
     with failures():
         home = find_connection(management.kubeconfig, management.context)

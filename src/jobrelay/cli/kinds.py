@@ -93,7 +93,7 @@ class Kinds:
         with conflicts():
             load_adapters(given=given)
         return tuple(
-            KindFile(kind.description.resource.resource, path.read_text())
+            KindFile(kind.description.api_resource, path.read_text())
             for kind, path in zip(given, self.kind_files, strict=True)
         )
 

@@ -14,7 +14,7 @@ from jobrelay.cli.errors import Failure
 from jobrelay.cli.output import output_option, print_data
 
 if TYPE_CHECKING:
-    from jobrelay.kit.lint import Finding
+    from jobrelay.kit.lint import LintFinding
 
 _SOURCE = click.Path(allow_dash=True, path_type=pathlib.Path)
 _FILE = click.Path(allow_dash=True, dir_okay=False, path_type=pathlib.Path)
@@ -112,7 +112,7 @@ def _name(path: pathlib.Path) -> str:
     return "stdin" if path == _STDIN else str(path)
 
 
-def _print(found: list[tuple[str, Finding]], output: str) -> None:
+def _print(found: list[tuple[str, LintFinding]], output: str) -> None:
     """Prints findings; exits with code 1 if one of them is an error."""
     if output == "json":
         print_data([{"source": where, **dataclasses.asdict(each)} for where, each in found], output)
@@ -123,7 +123,7 @@ def _print(found: list[tuple[str, Finding]], output: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _print_text(where: str, found: Finding) -> None:
+def _print_text(where: str, found: LintFinding) -> None:
     subject = f"{found.severity}: " + ("mirror: " if found.subject == "mirror" else "")
     field = f"{found.field}: " if found.field else ""
     click.echo(f"{where}: {subject}{f'{found.rule}: ' if found.rule else ''}{field}{found.message}")

@@ -49,7 +49,7 @@ LEASE_NAME = click.option(
 
 @cache
 def _fleet_here() -> pathlib.Path | None:
-    """The kubeconfig of this folder's fleet, looked up and told once."""
+    """The kubeconfig of this folder's fleet, looked up and printed once."""
     from jobrelay.cli.fleet_here import fleet_kubeconfig
 
     return fleet_kubeconfig()

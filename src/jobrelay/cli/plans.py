@@ -1,4 +1,4 @@
-"""Plans of `jobrelay simulate`: runs a trace on a fleet under policies, and shows what came of it."""
+"""Plans of `jobrelay simulate`: runs a trace on a fleet under policies, and shows the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobrelay.cli.errors import Failure
 from jobrelay.cli.output import print_data, print_table
 
 if TYPE_CHECKING:
-    from jobrelay.planning import FleetPlan, PlanResult, Trace
+    from jobrelay.planning import FleetDescription, PlanResult, Trace
 
 _EVERY: Final = 10.0
 """Seconds between two lines about the progress."""
@@ -57,7 +57,7 @@ def run_plans(options: PlanOptions, output: str) -> None:
     _print(results, output)
 
 
-def _read(options: PlanOptions) -> tuple[FleetPlan, Trace]:
+def _read(options: PlanOptions) -> tuple[FleetDescription, Trace]:
     from jobrelay.planning import SyntheticTrace, parse_synthetic, read_fleet, read_trace
 
     fleet = read_fleet(options.fleet)
@@ -76,7 +76,7 @@ def _policies(given: Sequence[str]) -> list[str]:
     return policies
 
 
-def _run(fleet: FleetPlan, trace: Trace, policy: str, lost_timeout: float) -> PlanResult:
+def _run(fleet: FleetDescription, trace: Trace, policy: str, lost_timeout: float) -> PlanResult:
     from jobrelay.planning import run_plan
 
     return run_plan(fleet, trace, policy, lost_timeout=lost_timeout, progress=_progress(policy, len(trace)))
@@ -94,7 +94,7 @@ def _progress(policy: str, jobs: int) -> Callable[[int], None]:
     return progress
 
 
-def _write_picture(path: pathlib.Path, fleet: FleetPlan, trace: Trace, results: Sequence[PlanResult]) -> None:
+def _write_picture(path: pathlib.Path, fleet: FleetDescription, trace: Trace, results: Sequence[PlanResult]) -> None:
     from jobrelay.planning.picture import draw_plan
 
     note = f"{len(trace):,} Jobs on {len(fleet.workers):,} workers"

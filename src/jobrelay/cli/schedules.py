@@ -1,4 +1,4 @@
-"""Schedules with faults: runs them, tells the stories of broken promises, and sums up."""
+"""Schedules with faults: runs them, prints the events that led to broken promises, and sums up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import hashlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 MIXED = "mixed"
 _BROKEN = 1
 _PROGRESS = 500
+_RUNS_EACH = 10
+"""So many runs are made by one process."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions:
-    """What to run: some seeds, or one whose story is told."""
+    """What to run: some seeds, or one whose events are printed."""
 
     seeds: range
     seed: int | None
@@ -37,7 +39,7 @@ class ScheduleOptions:
 def run_schedules(options: ScheduleOptions, output: str) -> None:
     """Run schedules and exit: with 1 if one of them broke a promise."""
     _fix_hashes()
-    from jobrelay.simulation import INCIDENTS, run_all
+    from jobrelay.simulation import INCIDENTS
 
     kinds = options.incidents or tuple(INCIDENTS)
     if unknown := sorted(set(kinds) - set(INCIDENTS)):
@@ -46,7 +48,7 @@ def run_schedules(options: ScheduleOptions, output: str) -> None:
         raise click.UsageError("--part is a part of the schedule of one --seed.")
     chosen = options.seeds if options.seed is None else range(options.seed, options.seed + 1)
     run = functools.partial(_run, options=options, kinds=kinds)
-    results = run_all(run, chosen, options.processes)
+    results = map(run, chosen) if len(chosen) <= _RUNS_EACH else _run_many(run, chosen, options.processes)
     summary = _summarize(_reported(results, len(chosen), quiet=output == "json"))
     if output == "json":
         print_data(summary, output)
@@ -54,6 +56,14 @@ def run_schedules(options: ScheduleOptions, output: str) -> None:
         hours, broken = summary["seconds"] / 3600, len(summary["broken"])
         click.echo(f"{summary['runs']} runs, {hours:.1f} h of their time, {broken} of them broke a promise")
     sys.exit(_BROKEN if summary["broken"] else 0)
+
+
+def _run_many(run: Callable[[int], dict[str, Any]], seeds: range, processes: int) -> Iterator[dict[str, Any]]:
+    """Run seeds in processes of their own. One run comes before, in this one: what it has loaded is there for all."""
+    from jobrelay.simulation import leave_runs, run_all
+
+    run(seeds[0])
+    return run_all(run, seeds, processes, runs_each=_RUNS_EACH, prepare=leave_runs)
 
 
 def list_incidents(output: str) -> None:
@@ -71,11 +81,12 @@ def list_incidents(output: str) -> None:
 def _fix_hashes() -> None:
     """Start again with fixed hashes of texts, on which the order of sets depends: a seed means the same everywhere."""
     if os.environ.get("PYTHONHASHSEED") != "0":
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {"PYTHONHASHSEED": "0"})  # noqa: S606
+        again = [sys.executable, *sys.orig_argv[1:]]
+        os.execve(sys.executable, again, os.environ | {"PYTHONHASHSEED": "0"})  # noqa: S606
 
 
 def _reported(results: Iterable[dict[str, Any]], total: int, *, quiet: bool) -> Iterable[dict[str, Any]]:
-    """The same results; stories of broken promises are told, and now and then how many runs are done."""
+    """The same results; prints the events of broken promises, and now and then how many runs are done."""
     for number, result in enumerate(results, 1):
         if number % _PROGRESS == 0 and number < total:
             click.echo(f"{number} of {total} runs", err=True)

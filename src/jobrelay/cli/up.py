@@ -182,7 +182,7 @@ def _serve(
 
 
 def _announce(workers: int) -> None:
-    """Tells people that it takes a moment; the parts follow as they are ready."""
+    """Says that it takes a moment; each part is printed when it is ready."""
     if sys.stderr.isatty():
         click.echo(f"starting a management cluster, {workers} worker{'s' * (workers != 1)} and the relay ...", err=True)
 

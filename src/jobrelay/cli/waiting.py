@@ -32,7 +32,7 @@ DETACHED: Final = 130
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Whether it is waited for the end, for how long, and what is printed meanwhile and then."""
+    """Whether to wait for the end, for how long, and what to print meanwhile and afterwards."""
 
     output: str
     timeout: float | None
@@ -82,7 +82,11 @@ async def _results(made: Sequence[SubmittedWorkload], waiting: Waiting, kinds: K
         return await wait_for_all(relay, made, waiting.timeout)
 
 
-async def _with_logs(relay: AsyncRelay, made: SubmittedWorkload, timeout: float | None) -> WorkloadResult | None:  # noqa: ASYNC109
+async def _with_logs(
+    relay: AsyncRelay,
+    made: SubmittedWorkload,
+    timeout: float | None,  # noqa: ASYNC109
+) -> WorkloadResult | None:
     from jobrelay.cli.logs import print_logs
     from jobrelay.sdk.pod_logs import LogOptions
 
@@ -98,7 +102,7 @@ async def _with_logs(relay: AsyncRelay, made: SubmittedWorkload, timeout: float 
 async def wait_for_all(
     relay: AsyncRelay, workloads: Sequence[WorkloadLike], within: float | None = None
 ) -> list[WorkloadResult | None]:
-    """The result of each workload, told when it has one; None for one that has not ended in time."""
+    """The result of each workload, printed when it has one; None for one that has not ended in time."""
     return await asyncio.gather(*(_wait(relay, each, within) for each in workloads))
 
 

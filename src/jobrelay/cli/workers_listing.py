@@ -30,7 +30,7 @@ async def _registered(client: Client) -> list[WorkerView]:
     from jobrelay.kube import Forbidden
     from jobrelay.kube.resource import JOBS
     from jobrelay.operate.registry import list_workers, registered_view
-    from jobrelay.relay.assignment import assignment_of
+    from jobrelay.relay.worker_assignment import assignment_of
 
     try:
         workers, jobs = await list_workers(client), (await client.list(JOBS)).items

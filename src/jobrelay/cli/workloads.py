@@ -7,7 +7,7 @@ from typing import Any
 
 from jobrelay.kinds.tables.ages import since
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.sdk.workloads import workload_status
 from jobrelay.workloads import Adapter
 

@@ -51,7 +51,7 @@ class JobRecord:
         return found
 
     def add(self, job: Obj, when: float) -> None:
-        """Judge the step to a newer version, and remember it; a rule is told once for each Job."""
+        """Judge the step to a newer version, and remember it; a rule is reported once for each Job."""
         known = {each.rule.name for each in self.violations}
         self.violations += [each for each in judge_step(self.job, job) if each.rule.name not in known]
         if (job.get("status") or {}) != self.status:

@@ -2,7 +2,7 @@
 
 Everything here is a pure function of the two versions. A write changes either the spec or the status, so a step in
 which the status is the same breaks no rule about statuses, whatever the spec has become. The rules of the API server
-come first; what breaks one of them is not looked at further. Each check of the others gets a `Step` and says what is
+come first; what breaks one of them is not looked at further. Each check of the others gets a `JobStep` and says what is
 wrong, or nothing.
 """
 
@@ -42,7 +42,7 @@ def judge_step(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Violatio
     ]
     if found:
         return tuple(found)
-    step = Step(StatusWrite(after, before), status_writers(old), status_writers(new), after["metadata"])
+    step = JobStep(StatusWrite(after, before), status_writers(old), status_writers(new), after["metadata"])
     return tuple(Violation(rule_named(name), text) for name, check in _CHECKS.items() for text in check(step))
 
 
@@ -57,7 +57,7 @@ def _same_status(old: Obj, new: Obj) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JobStep:
     """Two versions of a Job, who has written their statuses, and the newer one's metadata."""
 
     write: StatusWrite
@@ -81,21 +81,21 @@ class Step:
         return old.count(outcome) + len(old.uncounted(outcome)), new.count(outcome) + len(new.uncounted(outcome))
 
 
-Check = Callable[[Step], Iterator[str]]
+Check = Callable[[JobStep], Iterator[str]]
 
 
 def _conditions(status: Mapping[str, Any]) -> dict[str, Obj]:
     return {each["type"]: each for each in status.get("conditions") or () if each["status"] == "True"}
 
 
-def _announced(step: Step) -> Iterator[str]:
+def _announced(step: JobStep) -> Iterator[str]:
     old, new = _conditions(step.write.old.status), _conditions(step.write.new.status)
     for end in ENDS:
         if end.terminal in new and end.terminal not in old and end.interim not in old:
             yield f"{end.terminal} came in the same write as {end.interim}"
 
 
-def _same_reason(step: Step) -> Iterator[str]:
+def _same_reason(step: JobStep) -> Iterator[str]:
     old, new = _conditions(step.write.old.status), _conditions(step.write.new.status)
     for end in ENDS:
         if end.terminal not in new or end.terminal in old or end.interim not in new:
@@ -106,7 +106,7 @@ def _same_reason(step: Step) -> Iterator[str]:
                 yield f"the {field} of {end.interim} is {announced!r}, that of {end.terminal} is {final!r}"
 
 
-def _once(step: Step) -> Iterator[str]:
+def _once(step: JobStep) -> Iterator[str]:
     types = [each["type"] for each in step.write.new.status.get("conditions") or ()]
     before = [each["type"] for each in step.write.old.status.get("conditions") or ()]
     for type_ in dict.fromkeys(types):
@@ -114,28 +114,28 @@ def _once(step: Step) -> Iterator[str]:
             yield f"there are {types.count(type_)} conditions of type {type_}"
 
 
-def _final(step: Step) -> Iterator[str]:
+def _final(step: JobStep) -> Iterator[str]:
     old, new = step.write.old.status, step.write.new.status
     if step.write.old.finished:
         changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
         yield f"status.{', status.'.join(changed)} changed after the end"
 
 
-def _indexes_counted(step: Step) -> Iterator[str]:
+def _indexes_counted(step: JobStep) -> Iterator[str]:
     new = step.write.new
     completed = len(step.indexes("completedIndexes")[1])
     if new.indexed and new.count("succeeded") != completed:
         yield f"succeeded is {new.count('succeeded')}, completedIndexes is {new.get('completedIndexes') or ''!r}"
 
 
-def _indexes_kept(step: Step) -> Iterator[str]:
+def _indexes_kept(step: JobStep) -> Iterator[str]:
     for field in ("completedIndexes", "failedIndexes") if step.write.new.indexed else ():
         old, new = step.indexes(field)
         if lost := old - new:
             yield f"{lost} is not in {field} any more"
 
 
-def _enough(step: Step) -> Iterator[str]:
+def _enough(step: JobStep) -> Iterator[str]:
     write = step.write
     if not write.new.complete or write.old.complete or "successPolicy" in step.spec:
         return
@@ -145,41 +145,41 @@ def _enough(step: Step) -> Iterator[str]:
         yield f"it is Complete with {write.new.count('succeeded')} of {wanted} successes"
 
 
-def _bounded(step: Step) -> Iterator[str]:
+def _bounded(step: JobStep) -> Iterator[str]:
     active, parallelism = step.write.new.count("active"), step.spec.get("parallelism", 1)
     if active > parallelism and active > step.write.old.count("active"):
         yield f"active is {active}, parallelism is {parallelism}"
 
 
-def _started(step: Step) -> Iterator[str]:
+def _started(step: JobStep) -> Iterator[str]:
     if step.write.new.count("active") and step.write.new.get("startTime") is None:
         yield f"active is {step.write.new.count('active')}, and startTime is not set"
 
 
-def _held(step: Step) -> Iterator[str]:
+def _held(step: JobStep) -> Iterator[str]:
     active, before = step.write.new.count("active"), step.write.old.count("active")
     if step.spec.get("suspend") and active > before:
         yield f"active went from {before} to {active} while spec.suspend is true"
 
 
-def _suspended(step: Step) -> Iterator[str]:
+def _suspended(step: JobStep) -> Iterator[str]:
     old, new = step.write.old.status, step.write.new.status
     if is_condition(new, SUSPENDED) and not is_condition(old, SUSPENDED) and not step.spec.get("suspend"):
         yield "Suspended became True, and spec.suspend is false"
 
 
-def _one_writer(step: Step) -> Iterator[str]:
+def _one_writer(step: JobStep) -> Iterator[str]:
     if len(step.writers) > 1 and step.writers != step.writers_before:
         yield f"the status was written by {' and '.join(sorted(step.writers))}"
 
 
-def _after_creation(step: Step) -> Iterator[str]:
+def _after_creation(step: JobStep) -> Iterator[str]:
     start, created = step.write.new.get("startTime"), step.metadata.get("creationTimestamp")
     if start and created and step.write.changed("startTime") and parse_time(start) + _SKEW < parse_time(created):
         yield f"startTime is {start}, the Job was created at {created}"
 
 
-def _counted(step: Step) -> Iterator[str]:
+def _counted(step: JobStep) -> Iterator[str]:
     for outcome in ("failed",) if step.write.new.indexed else ("succeeded", "failed"):
         before, now = step.accounted(outcome)
         listed = len(step.write.old.uncounted(outcome))

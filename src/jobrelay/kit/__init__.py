@@ -34,13 +34,32 @@ from .runtime import ControllerRuntime, RuntimeOptions
 from .writer import StatusWriter
 
 if TYPE_CHECKING:
-    from .lint import Finding, lint_job, lint_status
+    from .lint import LintFinding, lint_job, lint_status
     from .pods import PodJobController
 
 __all__ = [
-    "RULES", "BrokenRule", "Condition", "ControllerRuntime", "Failed", "Finding", "IllegalStatus", "Indexes",
-    "JobController", "JobReport", "ManagedJob", "Outcome", "PodJobController", "ReconcileJob", "Result",
-    "RuntimeOptions", "StatusRule", "StatusWriter", "Succeeded", "check_status", "lint_job", "lint_status",
+    "RULES",
+    "BrokenRule",
+    "Condition",
+    "ControllerRuntime",
+    "Failed",
+    "IllegalStatus",
+    "Indexes",
+    "JobController",
+    "JobReport",
+    "LintFinding",
+    "ManagedJob",
+    "Outcome",
+    "PodJobController",
+    "ReconcileJob",
+    "Result",
+    "RuntimeOptions",
+    "StatusRule",
+    "StatusWriter",
+    "Succeeded",
+    "check_status",
+    "lint_job",
+    "lint_status",
     "merged_status",
 ]  # fmt: skip
 

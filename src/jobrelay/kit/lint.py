@@ -25,7 +25,7 @@ from jobrelay.workloads.adapter import MirrorParameters
 from jobrelay.workloads.dependencies import references_of
 from jobrelay.workloads.job import JobAdapter
 
-__all__ = ["Finding", "lint_job", "lint_status"]
+__all__ = ["LintFinding", "lint_job", "lint_status"]
 
 Obj = dict[str, Any]
 _ADAPTER: Final = JobAdapter()
@@ -41,7 +41,7 @@ _DROPPED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One thing that is wrong with a Job or a status, or worth knowing about it.
 
     - `severity`: an `error` is refused, a `warning` is accepted and probably not meant so, a `note` is information.
@@ -58,7 +58,7 @@ class Finding:
     meaning: str = ""
 
 
-def lint_status(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Finding, ...]:
+def lint_status(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[LintFinding, ...]:
     """What is wrong with replacing the status of the Job `old` by that of `new`, of which nothing else is read.
 
     Raises `apimachinery.decode.DecodeError` if `old` is not a Job.
@@ -67,22 +67,24 @@ def lint_status(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Finding
     try:
         after = canonical_job({**old, "status": new.get("status") or {}}, notes)
     except DecodeError as error:
-        return (Finding("error", "status", "status", str(error)),)
+        return (LintFinding("error", "status", "status", str(error)),)
     broken = broken_rules(after | {"spec": before["spec"]}, before)
-    found = [Finding("error", "status", error.field, error.body(), rule.name, rule.meaning) for rule, error in broken]
-    found += [Finding("warning", "status", "status", text) for text in notes.texts if '"status.' in text]
+    found = [
+        LintFinding("error", "status", error.field, error.body(), rule.name, rule.meaning) for rule, error in broken
+    ]
+    found += [LintFinding("warning", "status", "status", text) for text in notes.texts if '"status.' in text]
     return tuple(found)
 
 
-def lint_job(job: Mapping[str, Any]) -> tuple[Finding, ...]:
+def lint_job(job: Mapping[str, Any]) -> tuple[LintFinding, ...]:
     """What an API server would refuse about a new Job, what a worker would refuse about its mirror, and what the mirror
     leaves out or needs there."""
     notes = Notes()
     try:
         made = _defaulted(job, notes)
     except DecodeError as error:
-        return (Finding("error", "job", "", str(error)),)
-    found = [Finding("warning", "job", "", text) for text in notes.texts]
+        return (LintFinding("error", "job", "", str(error)),)
+    found = [LintFinding("warning", "job", "", text) for text in notes.texts]
     _fill_in(made)
     found += _created(made, "job")
     if any(each.severity == "error" for each in found) or not _may_be_delegated(made):
@@ -106,15 +108,15 @@ def _fill_in(made: Obj) -> None:
     metadata["uid"] = _UID
 
 
-def _created(made: Obj, subject: Literal["job", "mirror"], where: str = "") -> Iterator[Finding]:
+def _created(made: Obj, subject: Literal["job", "mirror"], where: str = "") -> Iterator[LintFinding]:
     """The answer to a create; completes the object as it goes."""
     JOB.prepare_create(made)
     errors = JOB.validate_create(made)
     for error in errors:
-        yield Finding("error", subject, error.field, error.body() + where)
+        yield LintFinding("error", subject, error.field, error.body() + where)
     if not errors and subject == "job":
         for text in JOB.warn_create(made):
-            yield Finding("warning", subject, "", text)
+            yield LintFinding("warning", subject, "", text)
 
 
 def _may_be_delegated(made: Obj) -> bool:
@@ -123,19 +125,19 @@ def _may_be_delegated(made: Obj) -> bool:
     return name == BUILT_IN_CONTROLLER or name in _ADAPTER.managers
 
 
-def _mirrored(original: Object, given: Mapping[str, Any]) -> Iterator[Finding]:
+def _mirrored(original: Object, given: Mapping[str, Any]) -> Iterator[LintFinding]:
     mirror = _mirror(original, own_cluster=False)
     yield from _created(_defaulted(mirror), "mirror")
     here = _mirror(original, own_cluster=True)
     where = " (only if the management cluster itself is the worker)"
     for each in _created(_defaulted(here), "mirror", where):
-        yield Finding("warning", "mirror", each.field, each.message)
+        yield LintFinding("warning", "mirror", each.field, each.message)
     for name in sorted(given["spec"].keys() & _DROPPED.keys() - mirror["spec"].keys()):
-        yield Finding("note", "mirror", f"spec.{name}", f"is left out, {_DROPPED[name]}")
+        yield LintFinding("note", "mirror", f"spec.{name}", f"is left out, {_DROPPED[name]}")
     for reference in references_of(_ADAPTER, original):
         if not reference.optional:
             path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in reference.paths[0])
-            yield Finding("note", "mirror", path[1:], f"{reference.target} has to be on the worker too")
+            yield LintFinding("note", "mirror", path[1:], f"{reference.target} has to be on the worker too")
 
 
 def _mirror(original: Object, *, own_cluster: bool) -> Obj:

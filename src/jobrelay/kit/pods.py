@@ -12,8 +12,8 @@ from typing import Unpack
 
 import msgspec
 
+from jobrelay.cluster.controllers.job import BatchJobController as PodMakingController
 from jobrelay.cluster.controllers.job import BatchJobStatus
-from jobrelay.cluster.controllers.job import JobController as PodMakingController
 from jobrelay.kit.runtime import ControllerRuntime, RuntimeOptions
 from jobrelay.kube import Client, Object
 

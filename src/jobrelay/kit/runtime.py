@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from jobrelay.control import ControllerContext, Group
-from jobrelay.control.endpoint import Endpoint
+from jobrelay.control.probe_server import ProbeServer
 from jobrelay.kinds.batch.job.names import BUILT_IN_CONTROLLER
 from jobrelay.kinds.batch.job.validation import managed_by_errors
 from jobrelay.kit.writer import StatusWriter
@@ -55,9 +55,9 @@ class ControllerRuntime:
         self.jobs: Cache = self._context.cache(JOBS)
         self.status: StatusWriter = StatusWriter(self.client, clock=self._clock, written=self.jobs.observe)
         self._context.add_collector(self.status)
-        self.endpoint: Endpoint | None = None
+        self.endpoint: ProbeServer | None = None
         if listen is not None:
-            self.endpoint = Endpoint(*listen, ready=self._context.manager.ready.is_set, metrics=self.metrics_text)
+            self.endpoint = ProbeServer(*listen, ready=self._context.manager.ready.is_set, metrics=self.metrics_text)
             self._context.manager.add(self.endpoint, Group.SERVERS)
 
     def _election(self, client: Client, lease: Key | None) -> LeaderElection | None:

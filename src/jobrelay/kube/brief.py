@@ -14,11 +14,12 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 from urllib.parse import urlsplit
 
+from .connected_transport import ConnectedTransport
 from .connection import Connection
-from .credentials import Certificate, Credential, with_credential
+from .credentials import Certificate, Credential
 from .errors import ConfigError, ConnectError, ProtocolError, TransportError
 from .tls import connection_ssl_context
 from .transport import Headers, Request, Response
@@ -53,11 +54,11 @@ class _Unanswered(TransportError):
     """A connection ended before anything of the response had come."""
 
 
-class BriefTransport:
+class BriefTransport(ConnectedTransport):
     """Sends requests to the API server of a `Connection` without a proxy; to be closed after use."""
 
     def __init__(self, connection: Connection, *, connect_timeout: float = 10.0) -> None:
-        self.connection = connection
+        super().__init__(connection)
         self._timeout = connect_timeout
         url = urlsplit(connection.server)
         if url.scheme not in ("http", "https") or not url.hostname:
@@ -69,23 +70,13 @@ class BriefTransport:
         self._open: set[_Channel] = set()
         self._closed = False
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
     async def close(self) -> None:
-        """Close all connections for good; open streams and later requests fail."""
         self._closed = True
         for channel in self._open:
             channel.abort()
         self._idle.clear()
         self._open.clear()
         await asyncio.sleep(0)  # sockets are closed by the event loop
-
-    async def send(self, request: Request) -> Response:
-        return await with_credential(self.connection.credentials, lambda each: self._send(request, each))
 
     async def _send(self, request: Request, credential: Credential) -> Response:
         channel = await self._channel(request, credential.certificate)

@@ -12,15 +12,15 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Self
 from urllib.parse import urlsplit
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from .connected_transport import ConnectedTransport
 from .connection import Connection
-from .credentials import Certificate, Credential, with_credential
+from .credentials import Certificate, Credential
 from .errors import ConfigError, ConnectError, ProtocolError, TransportError, TransportTimeout
 from .proxies import proxy_for
 from .tls import connection_ssl_context
@@ -31,7 +31,7 @@ __all__ = ["NetworkTransport"]
 _LARGE = 256 * 1024
 
 
-class NetworkTransport:
+class NetworkTransport(ConnectedTransport):
     """Sends requests to the API server of a `Connection`; to be closed after use."""
 
     def __init__(
@@ -43,7 +43,7 @@ class NetworkTransport:
         compress: bool = False,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        self.connection = connection
+        super().__init__(connection)
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
         self._max_connections = max_connections
         self._compress = compress
@@ -54,21 +54,11 @@ class NetworkTransport:
         self._closed = False
         self._certificate: Certificate | None = None
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
     async def close(self) -> None:
-        """Close all connections for good; open streams and later requests fail."""
         self._closed = True
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-
-    async def send(self, request: Request) -> Response:
-        return await with_credential(self.connection.credentials, lambda each: self._send(request, each))
 
     async def _send(self, request: Request, credential: Credential) -> Response:
         session = await self._session_for(credential.certificate)

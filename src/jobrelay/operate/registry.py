@@ -50,7 +50,7 @@ async def list_workers(client: Client) -> list[Object]:
 
 
 async def get_worker(client: Client, name: str) -> Object:
-    """One registered worker; raises OperateError if there is none of that name."""
+    """One registered worker; raises OperateError if there is no worker of that name."""
     try:
         return await client.get(await _resource(client), name)
     except NotFound:

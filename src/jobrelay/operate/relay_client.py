@@ -1,4 +1,4 @@
-"""Asks the relay through its API, as whoever has the kubeconfig: see `jobrelay.relay.api`.
+"""Asks the relay through its API, with the rights of the kubeconfig: see `jobrelay.relay.api`.
 
 Callers need no rights but those to their own workloads. `NotServed` means that the management cluster has no such API,
 or that no relay answers behind it.

@@ -63,7 +63,7 @@ class _FleetFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerPlan:
+class WorkerDescription:
     """One worker: its nodes by what each has allocatable, and what placement knows of it."""
 
     name: str
@@ -75,30 +75,30 @@ class WorkerPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
-    """A worker is out of reach or drained for a while, in seconds from the begin of the trace."""
+class WorkerDisruption:
+    """A worker is out of reach or drained for a while, in seconds from the start of the trace."""
 
     worker: str
     start: float
     end: float
     stops: bool = False
-    """Whether an outage stops the pods there too; they begin anew when it is over."""
+    """Whether an outage stops the pods there too; they restart when it is over."""
 
 
 @dataclass(frozen=True, slots=True)
-class FleetPlan:
+class FleetDescription:
     """The workers in their order, and what happens to them."""
 
-    workers: tuple[WorkerPlan, ...]
-    outages: tuple[Incident, ...] = ()
-    drains: tuple[Incident, ...] = ()
+    workers: tuple[WorkerDescription, ...]
+    outages: tuple[WorkerDisruption, ...] = ()
+    drains: tuple[WorkerDisruption, ...] = ()
 
     def total(self, resource: str) -> Fraction:
         """What all nodes together have allocatable of a resource."""
         return sum((node.get(resource, Fraction(0)) for one in self.workers for node in one.nodes), Fraction(0))
 
 
-def read_fleet(path: pathlib.Path) -> FleetPlan:
+def read_fleet(path: pathlib.Path) -> FleetDescription:
     """Read a fleet file; raises PlanError."""
     try:
         content = yaml.safe_load(path.read_text())
@@ -109,7 +109,7 @@ def read_fleet(path: pathlib.Path) -> FleetPlan:
     return parse_fleet(content, str(path))
 
 
-def parse_fleet(content: Any, where: str = "the fleet") -> FleetPlan:
+def parse_fleet(content: Any, where: str = "the fleet") -> FleetDescription:
     """A fleet from the content of a fleet file; raises PlanError."""
     try:
         found = msgspec.convert(content, _FleetFile)
@@ -123,7 +123,7 @@ def parse_fleet(content: Any, where: str = "the fleet") -> FleetPlan:
     if twice := [name for name, count in counts.items() if count > 1]:
         raise PlanError(f"{where} has two workers named {twice[0]}", "give each entry of `workers` its own name")
     outages = _incidents(found.outages, counts, f"{where}: outages")
-    return FleetPlan(workers, outages, _incidents(found.drains, counts, f"{where}: drains"))
+    return FleetDescription(workers, outages, _incidents(found.drains, counts, f"{where}: drains"))
 
 
 def _hint(message: str) -> str:
@@ -135,7 +135,7 @@ def _hint(message: str) -> str:
     return f"{guess}docs/guides/planning.md shows a whole fleet file"
 
 
-def _workers(entry: _WorkerEntry, where: str) -> Iterable[WorkerPlan]:
+def _workers(entry: _WorkerEntry, where: str) -> Iterable[WorkerDescription]:
     names = [entry.name] if entry.count is None else [f"{entry.name}-{one}" for one in range(1, entry.count + 1)]
     if bad := name_is_dns_subdomain(entry.name, False):
         raise PlanError(f"{where}.name: {entry.name!r} is not a name of a worker: {bad[0]}")
@@ -145,7 +145,7 @@ def _workers(entry: _WorkerEntry, where: str) -> Iterable[WorkerPlan]:
     if not nodes:
         raise PlanError(f"{where} has no nodes", "write nodes: [{count: 4, cpu: 16, memory: 64Gi}]")
     cost, weight = _number(entry.cost, f"{where}.cost"), _number(entry.weight, f"{where}.weight")
-    return [WorkerPlan(name, nodes, entry.labels, cost, weight, tuple(entry.namespaces)) for name in names]
+    return [WorkerDescription(name, nodes, entry.labels, cost, weight, tuple(entry.namespaces)) for name in names]
 
 
 def _node(entry: _NodeEntry, where: str) -> Mapping[str, Fraction]:
@@ -162,7 +162,7 @@ def _number(text: _Amount, where: str) -> Fraction:
         raise PlanError(f"{where}: {error}") from error
 
 
-def _incidents(entries: Sequence[_Period], workers: Mapping[str, int], where: str) -> tuple[Incident, ...]:
+def _incidents(entries: Sequence[_Period], workers: Mapping[str, int], where: str) -> tuple[WorkerDisruption, ...]:
     found = [_incident(entry, workers, f"{where}[{number}]") for number, entry in enumerate(entries)]
     for one, other in pairwise(sorted(found, key=lambda each: (each.worker, each.start))):
         if one.worker == other.worker and other.start <= one.end:
@@ -170,7 +170,7 @@ def _incidents(entries: Sequence[_Period], workers: Mapping[str, int], where: st
     return tuple(found)
 
 
-def _incident(entry: _Period, workers: Mapping[str, int], where: str) -> Incident:
+def _incident(entry: _Period, workers: Mapping[str, int], where: str) -> WorkerDisruption:
     if entry.worker not in workers:
         near = difflib.get_close_matches(entry.worker, workers, 1)
         raise PlanError(f"{where}: no worker is named {entry.worker!r}", f"did you mean {near[0]}?" if near else "")
@@ -180,4 +180,4 @@ def _incident(entry: _Period, workers: Mapping[str, int], where: str) -> Inciden
         raise PlanError(f"{where}: {error}", "times count from the begin of the trace: 90s, 15m, 1h30m") from error
     if end <= start:
         raise PlanError(f"{where}: it ends before it begins", "`from` has to be earlier than `to`")
-    return Incident(entry.worker, start, end, isinstance(entry, _OutageEntry) and entry.stops)
+    return WorkerDisruption(entry.worker, start, end, isinstance(entry, _OutageEntry) and entry.stops)

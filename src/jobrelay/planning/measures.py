@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jobrelay.planning.fleet import GPU, FleetPlan
-from jobrelay.planning.runs import Batch, Run
+from jobrelay.planning.fleet import GPU, FleetDescription
+from jobrelay.planning.runs import Batch, PlannedRun
 from jobrelay.planning.timeline import UseTimeline
 from jobrelay.planning.trace import TraceJob
 
@@ -36,7 +36,7 @@ class NamespaceResult:
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """What became of a trace under one policy; times are in seconds."""
+    """The result of a trace under one policy; times are in seconds."""
 
     policy: str
     jobs: int
@@ -47,7 +47,7 @@ class PlanResult:
     """Of every Job that has ended, sorted."""
     slowdown: float
     makespan: float
-    """From the begin of the trace to the end of the last Job."""
+    """From the start of the trace to the end of the last Job."""
     use: Mapping[str, float]
     """By resource: the used share of what all nodes have, over the makespan."""
     moves: int
@@ -84,7 +84,7 @@ def jain(values: Iterable[float]) -> float:
 class Measures:
     """Collects what happens in a plan."""
 
-    def __init__(self, fleet: FleetPlan) -> None:
+    def __init__(self, fleet: FleetDescription) -> None:
         self._fleet = fleet
         self._timeline = UseTimeline(len(fleet.workers))
         self._used: dict[str, float] = {}
@@ -94,11 +94,11 @@ class Measures:
         self._moves = 0
         self._repeated = 0.0
 
-    def bound(self, run: Run, batch: Batch) -> None:
+    def bound(self, run: PlannedRun, batch: Batch) -> None:
         """Pods have begun."""
         self._timeline.step(run.worker.position, batch.began, run.job.shape.cpu * batch.pods)
 
-    def unbound(self, run: Run, batch: Batch, now: float) -> None:
+    def unbound(self, run: PlannedRun, batch: Batch, now: float) -> None:
         """Pods have ended or were stopped."""
         shape = run.job.shape
         self._timeline.step(run.worker.position, now, -shape.cpu * batch.pods)
@@ -106,12 +106,12 @@ class Measures:
         for name, amount in shape.requests:
             self._used[name] = self._used.get(name, 0.0) + amount * lasted
 
-    def moved(self, run: Run) -> None:
+    def moved(self, run: PlannedRun) -> None:
         """A Job is started elsewhere, and what this run has done counts no longer."""
         self._moves += 1
         self._repeated += run.done * run.job.duration * run.job.shape.cpu
 
-    def repeated(self, run: Run, batch: Batch, now: float) -> None:
+    def repeated(self, run: PlannedRun, batch: Batch, now: float) -> None:
         """What these pods have done counts no longer."""
         self._repeated += (now - batch.began) * batch.pods * run.job.shape.cpu
 

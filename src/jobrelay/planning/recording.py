@@ -10,8 +10,8 @@ from typing import Any
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.planning.fleet import GPU
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.names import CLUSTER_SELECTOR, CLUSTERS, PREFERRED
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.workloads.job import JobAdapter
 
 _adapter = JobAdapter()

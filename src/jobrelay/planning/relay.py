@@ -11,9 +11,9 @@ from functools import partial
 
 from jobrelay.planning.choosing import Chooser
 from jobrelay.planning.clock import VirtualClock
-from jobrelay.planning.fleet import Incident
+from jobrelay.planning.fleet import WorkerDisruption
 from jobrelay.planning.measures import Measures
-from jobrelay.planning.runs import Batch, Run, Runs
+from jobrelay.planning.runs import Batch, PlannedRun, Runs
 from jobrelay.planning.trace import TraceJob
 from jobrelay.planning.worker import PlannedWorker
 from jobrelay.relay.claims import Claims, LineRank
@@ -35,13 +35,13 @@ class PlannedJob:
     def __init__(self, number: int, trace: TraceJob) -> None:
         self.number, self.trace = number, trace
         self.rank = LineRank(0, trace.submit)
-        self.run: Run | None = None
+        self.run: PlannedRun | None = None
         """The current run; None until a worker is chosen."""
         self.started: float | None = None
 
 
 class PlannedRelay:
-    """Places Jobs, and hears what becomes of their runs."""
+    """Places Jobs, and is notified of the progress of their runs."""
 
     def __init__(
         self, clock: VirtualClock, workers: Sequence[PlannedWorker], policy: str, settings: Settings, measures: Measures
@@ -56,7 +56,7 @@ class PlannedRelay:
         self._pending: PendingWorkloads[PlannedJob] = PendingWorkloads(clock, self._enqueue, claims)
         self._jobs: dict[int, PlannedJob] = {}
         """The Jobs that have not ended, by number."""
-        self._unreported: dict[PlannedWorker, list[Run]] = {}
+        self._unreported: dict[PlannedWorker, list[PlannedRun]] = {}
         """Runs that completed while their worker was out of reach."""
         self._frozen: bool | None = None
         self._held: dict[PlannedJob, None] = {}
@@ -164,30 +164,30 @@ class PlannedRelay:
 
     def _assign(self, job: PlannedJob, worker: PlannedWorker) -> None:
         self._load.assign(str(job.number), worker.name, job.trace.shape.demand, started=True)
-        job.run = Run(job.number, job.trace, worker)
+        job.run = PlannedRun(job.number, job.trace, worker)
         self._runs.start(job.run)
 
     # Runs
 
-    def _job_of(self, run: Run) -> PlannedJob | None:
+    def _job_of(self, run: PlannedRun) -> PlannedJob | None:
         """The Job of which this is the current run."""
         job = self._jobs.get(run.number)
         return job if job is not None and job.run is run else None
 
-    def started(self, run: Run, batch: Batch) -> None:
+    def started(self, run: PlannedRun, batch: Batch) -> None:
         self._measures.bound(run, batch)
         job = self._job_of(run)
         if job is not None and job.started is None:
             job.started = self._clock.monotonic()
 
-    def progressed(self, run: Run, batch: Batch) -> None:
+    def progressed(self, run: PlannedRun, batch: Batch) -> None:
         self._measures.unbound(run, batch, self._clock.monotonic())
         job = self._job_of(run)
         if job is not None and run.worker.state is State.DRAINING:
             self._enqueue(job)
         self._pending.retry_soon()
 
-    def completed(self, run: Run, batch: Batch) -> None:
+    def completed(self, run: PlannedRun, batch: Batch) -> None:
         self._measures.unbound(run, batch, self._clock.monotonic())
         if run.worker.connected:
             self._finish(run, self._clock.monotonic())
@@ -195,11 +195,11 @@ class PlannedRelay:
             self._unreported.setdefault(run.worker, []).append(run)
         self._pending.retry_soon()
 
-    def interrupted(self, run: Run, batch: Batch) -> None:
+    def interrupted(self, run: PlannedRun, batch: Batch) -> None:
         self._measures.unbound(run, batch, self._clock.monotonic())
         self._measures.repeated(run, batch, self._clock.monotonic())
 
-    def _finish(self, run: Run, at: float) -> None:
+    def _finish(self, run: PlannedRun, at: float) -> None:
         job = self._job_of(run)
         if job is None:
             return
@@ -211,14 +211,14 @@ class PlannedRelay:
 
     # Incidents
 
-    def begin_outage(self, outage: Incident) -> None:
+    def begin_outage(self, outage: WorkerDisruption) -> None:
         worker = self._by_name[outage.worker]
         worker.lost_since = self._clock.now()
         if outage.stops:
             self._runs.halt(worker)
         self._contact_changed(worker)
 
-    def end_outage(self, outage: Incident) -> None:
+    def end_outage(self, outage: WorkerDisruption) -> None:
         """The worker answers: runs that were moved away are stopped there, the others are reported."""
         worker = self._by_name[outage.worker]
         worker.lost_since = None
@@ -231,11 +231,11 @@ class PlannedRelay:
             self._finish(run, self._clock.monotonic())
         self._contact_changed(worker)
 
-    def begin_drain(self, drain: Incident) -> None:
+    def begin_drain(self, drain: WorkerDisruption) -> None:
         self._by_name[drain.worker].state = State.DRAINING
         self._contact_changed(self._by_name[drain.worker])
 
-    def end_drain(self, drain: Incident) -> None:
+    def end_drain(self, drain: WorkerDisruption) -> None:
         self._by_name[drain.worker].state = State.OPEN
         self._contact_changed(self._by_name[drain.worker])
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from jobrelay.planning.clock import VirtualClock
-from jobrelay.planning.fleet import FleetPlan, Incident
+from jobrelay.planning.fleet import FleetDescription, WorkerDisruption
 from jobrelay.planning.measures import Measures, PlanResult
 from jobrelay.planning.relay import PlannedRelay
 from jobrelay.planning.trace import Trace
@@ -15,14 +15,14 @@ from jobrelay.relay.settings import LOST_TIMEOUT, Settings
 
 
 def run_plan(
-    fleet: FleetPlan,
+    fleet: FleetDescription,
     trace: Trace,
     policy: str,
     *,
     lost_timeout: float = LOST_TIMEOUT,
     progress: Callable[[int], None] = lambda jobs: None,
 ) -> PlanResult:
-    """What becomes of a trace on a fleet; `progress` hears how many Jobs have been created.
+    """The result of a trace on a fleet; `progress` is called with the number of Jobs created so far.
 
     `policy` is a text as for `jobrelay relay run --placement`; raises PolicyError if it is not one.
     """
@@ -43,9 +43,9 @@ def run_plan(
 
 def _schedule(
     clock: VirtualClock,
-    incidents: Iterable[Incident],
-    begin: Callable[[Incident], None],
-    end: Callable[[Incident], None],
+    incidents: Iterable[WorkerDisruption],
+    begin: Callable[[WorkerDisruption], None],
+    end: Callable[[WorkerDisruption], None],
 ) -> None:
     for incident in incidents:
         clock.call_later(incident.start, partial(begin, incident))

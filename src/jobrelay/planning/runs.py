@@ -28,7 +28,7 @@ class Batch:
         self.timer: VirtualTimer | None = None
 
 
-class Run:
+class PlannedRun:
     """One run of a Job on a worker."""
 
     __slots__ = ("batches", "done", "job", "left", "number", "waiting", "worker")
@@ -46,18 +46,18 @@ class Run:
 
 
 class RunListener(Protocol):
-    """Who hears what becomes of runs."""
+    """Is notified of the progress of runs."""
 
-    def started(self, run: Run, batch: Batch) -> None:
+    def started(self, run: PlannedRun, batch: Batch) -> None:
         """Pods of a run have begun."""
 
-    def progressed(self, run: Run, batch: Batch) -> None:
+    def progressed(self, run: PlannedRun, batch: Batch) -> None:
         """Pods of a run have ended, but not the last ones."""
 
-    def completed(self, run: Run, batch: Batch) -> None:
+    def completed(self, run: PlannedRun, batch: Batch) -> None:
         """The last pods of a run have ended."""
 
-    def interrupted(self, run: Run, batch: Batch) -> None:
+    def interrupted(self, run: PlannedRun, batch: Batch) -> None:
         """Pods of a run were stopped."""
 
 
@@ -69,20 +69,20 @@ class Runs:
         changed: Callable[[PlannedWorker], None],
     ) -> None:  # fmt: skip
         self._clock, self._listener, self._changed = clock, listener, changed
-        self._runs: dict[str, dict[Run, None]] = {worker.name: {} for worker in workers}
-        self._waiting: dict[str, dict[str, deque[Run]]] = {worker.name: {} for worker in workers}
+        self._runs: dict[str, dict[PlannedRun, None]] = {worker.name: {} for worker in workers}
+        self._waiting: dict[str, dict[str, deque[PlannedRun]]] = {worker.name: {} for worker in workers}
 
-    def on(self, worker: PlannedWorker) -> list[Run]:
+    def on(self, worker: PlannedWorker) -> list[PlannedRun]:
         """The runs of a worker that have not ended."""
         return list(self._runs[worker.name])
 
-    def start(self, run: Run) -> None:
+    def start(self, run: PlannedRun) -> None:
         self._runs[run.worker.name][run] = None
         if not run.worker.stopped:
             self._create(run, min(run.job.shape.pods, run.left))
         self._changed(run.worker)
 
-    def stop(self, run: Run) -> None:
+    def stop(self, run: PlannedRun) -> None:
         """Stop the pods of a run and forget it."""
         self._interrupt(run)
         self._runs[run.worker.name].pop(run, None)
@@ -97,13 +97,13 @@ class Runs:
         self._changed(worker)
 
     def resume(self, worker: PlannedWorker) -> None:
-        """The pods that `halt` stopped begin anew."""
+        """Restart the pods that `halt` stopped."""
         worker.stopped = False
         for run in self.on(worker):
             self._create(run, min(run.job.shape.pods, run.left))
         self._changed(worker)
 
-    def _create(self, run: Run, pods: int) -> None:
+    def _create(self, run: PlannedRun, pods: int) -> None:
         """Create pods: those that fit begin, the others wait."""
         run.left -= pods
         rest = pods - self._bind(run, pods)
@@ -114,7 +114,7 @@ class Runs:
         run.waiting += rest
         run.worker.pending += rest
 
-    def _bind(self, run: Run, pods: int) -> int:
+    def _bind(self, run: PlannedRun, pods: int) -> int:
         bound = run.worker.bind(run.job.shape, pods)
         if not bound:
             return 0
@@ -124,7 +124,7 @@ class Runs:
         self._listener.started(run, batch)
         return batch.pods
 
-    def _ended(self, run: Run, batch: Batch) -> None:
+    def _ended(self, run: PlannedRun, batch: Batch) -> None:
         worker, shape = run.worker, run.job.shape
         del run.batches[batch]
         worker.unbind(shape, batch.bound)
@@ -148,13 +148,13 @@ class Runs:
             if not kinds[shape]:
                 del kinds[shape]
 
-    def _bind_waiting(self, run: Run) -> bool:
+    def _bind_waiting(self, run: PlannedRun) -> bool:
         bound = self._bind(run, run.waiting)
         run.waiting -= bound
         run.worker.pending -= bound
         return not run.waiting
 
-    def _interrupt(self, run: Run) -> None:
+    def _interrupt(self, run: PlannedRun) -> None:
         """Stop the pods of a run; they are left to be created again."""
         for batch in run.batches:
             assert batch.timer is not None

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from jobrelay.planning.errors import PlanError
-from jobrelay.planning.fleet import GPU, FleetPlan
+from jobrelay.planning.fleet import GPU, FleetDescription
 from jobrelay.planning.shapes import JobShape, JobTexts, job_shape
 from jobrelay.planning.trace import TraceJob
 from jobrelay.planning.values import seconds
@@ -78,7 +78,7 @@ class _Template(NamedTuple):
 class SyntheticTrace:
     """The Jobs of a spec; each iteration draws the same ones."""
 
-    def __init__(self, spec: SyntheticSpec, fleet: FleetPlan) -> None:
+    def __init__(self, spec: SyntheticSpec, fleet: FleetDescription) -> None:
         self._spec = spec
         random = Random(f"templates {spec.seed}")
         self._templates = [_template(number, random, spec, fleet) for number in range(spec.templates)]
@@ -106,7 +106,7 @@ class SyntheticTrace:
         return sum(one * share for one, share in shares) / sum(self._popularity)
 
 
-def _template(number: int, random: Random, spec: SyntheticSpec, fleet: FleetPlan) -> _Template:
+def _template(number: int, random: Random, spec: SyntheticSpec, fleet: FleetDescription) -> _Template:
     """Pods are not larger than the largest node."""
     nodes = [node for worker in fleet.workers for node in worker.nodes]
     most = {name: max(int(node.get(name, 0)) for node in nodes) for name in ("cpu", "memory", GPU)}

@@ -20,7 +20,7 @@ REQUIRED: Final = ("submit", "duration")
 OPTIONAL: Final = ("namespace", "name", "cpu", "memory", "gpu", "pods", "completions", "clusters", "preferred",
                    "selector")  # fmt: skip
 RECORDED: Final = ("worker", "started", "ended")
-"""What a recording tells besides; plans do not use it."""
+"""Further fields of a recording; plans do not use them."""
 COLUMNS: Final = (*REQUIRED, *OPTIONAL, *RECORDED)
 T = TypeVar("T")
 

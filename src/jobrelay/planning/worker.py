@@ -12,7 +12,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Final
 
-from jobrelay.planning.fleet import WorkerPlan
+from jobrelay.planning.fleet import WorkerDescription
 from jobrelay.planning.shapes import JobShape
 from jobrelay.relay.model import Capacity, Claimant, NodeFacts, State, WorkerFacts
 from jobrelay.relay.placement.amounts import floor_milli
@@ -58,7 +58,7 @@ class _Node:
 class PlannedWorker:
     """The state of one worker; `position` is its place in the fleet."""
 
-    def __init__(self, position: int, plan: WorkerPlan) -> None:
+    def __init__(self, position: int, plan: WorkerDescription) -> None:
         self.position, self.plan, self.name = position, plan, plan.name
         self._nodes = [_Node(f"node-{number}", dict(each)) for number, each in enumerate(plan.nodes, 1)]
         self._capacity = Capacity(0, self._node_facts())

@@ -29,13 +29,13 @@ _WORKERS: Final = 32
 _MESSAGE_DELAY: Final = 1.0
 """How long it must be clear that a Workload waits before that is written, in seconds: most are admitted at once."""
 _NOT_STARTED_RATE: Final = 20.0
-"""At most so many Workloads a second that nobody has looked at yet are told that their pods are not ready."""
+"""How many Workloads a second get the condition that their pods are not ready when they are first seen."""
 
 Decision: TypeAlias = core.Reservation | core.Preemption
 NOT_LEADING: Final = Result(requeue_after=0.5)
 
 
-class Admission:
+class AdmissionCycles:
     """Decides and writes. `settler` runs cycles, `controller` writes what they decide."""
 
     def __init__(

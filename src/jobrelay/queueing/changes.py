@@ -16,7 +16,7 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.queueing import core, names
 from jobrelay.queueing.conditions import Conditions, find, holds, with_condition
 from jobrelay.queueing.core.amounts import format_amount
-from jobrelay.queueing.core.lifecycle import Backoff, Deactivation
+from jobrelay.queueing.core.lifecycle import Deactivation, RequeueState
 from jobrelay.queueing.views import CheckStateView, NamedCount, WorkloadStatusView
 
 Change = dict[str, Any]
@@ -130,7 +130,7 @@ def evicted(status: WorkloadStatusView, reason: str, message: str, now: datetime
     return {"conditions": _encoded(conditions)}
 
 
-def requeue_state(backoff: Backoff) -> dict[str, Any]:
+def requeue_state(backoff: RequeueState) -> dict[str, Any]:
     """`requeueState` of a workload that is queued again after a pause."""
     return {"count": backoff.count, "requeueAt": format_time(datetime.fromtimestamp(backoff.requeue_at, UTC))}
 
@@ -181,7 +181,7 @@ def requeued(status: WorkloadStatusView, reason: str, message: str, now: datetim
 
 
 def deactivated(status: WorkloadStatusView, reason: str, message: str, now: datetime) -> Change:
-    """It is not active any more, and gives its quota back. What for is told by its eviction from now on.
+    """It is not active any more, and gives its quota back. The condition Evicted says why from now on.
 
     One that was over its time stays marked as such, so that it is deactivated again whenever it is activated.
     """

@@ -15,7 +15,7 @@ from jobrelay.apimachinery.times import format_time, parse_time
 _LONGEST_MESSAGE = 32768
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class StatusCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One condition of a status."""
 
     type: str
@@ -35,15 +35,15 @@ class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
         return parse_time(self.last_transition_time)
 
 
-Conditions = tuple[Condition, ...]
+Conditions = tuple[StatusCondition, ...]
 
 
-def find(conditions: Iterable[Condition], type_: str) -> Condition | None:
+def find(conditions: Iterable[StatusCondition], type_: str) -> StatusCondition | None:
     """The condition of a type."""
     return next((each for each in conditions if each.type == type_), None)
 
 
-def holds(conditions: Iterable[Condition], type_: str) -> bool:
+def holds(conditions: Iterable[StatusCondition], type_: str) -> bool:
     """Whether the condition of a type is True."""
     found = find(conditions, type_)
     return found is not None and found.holds
@@ -59,7 +59,7 @@ def with_condition(
     if before is not None and (before.status, before.reason, before.message) == (text, reason, message):
         return conditions
     at = before.last_transition_time if before is not None and before.status == text else format_time(now)
-    new = Condition(type_, text, reason, message, at, generation)
+    new = StatusCondition(type_, text, reason, message, at, generation)
     if before is None:
         return (*conditions, new)
     return tuple(new if each is before else each for each in conditions)

@@ -66,7 +66,7 @@ class PodsReady(_Part, frozen=True):
     requeuing_strategy: RequeuingStrategy = RequeuingStrategy()
 
 
-class FairSharing(_Part, frozen=True):
+class FairSharingConfiguration(_Part, frozen=True):
     enable: bool = True
     preemption_strategies: tuple[Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"], ...] = ()
 
@@ -89,7 +89,7 @@ class Configuration(_Part, frozen=True):
     managed_jobs_namespace_selector: dict[str, Any] = msgspec.field(default_factory=lambda: dict(_SYSTEM))
     wait_for_pods_ready: PodsReady = PodsReady()
     integrations: Integrations = Integrations()
-    fair_sharing: FairSharing | None = None
+    fair_sharing: FairSharingConfiguration | None = None
     resources: Resources = Resources()
 
     @property
@@ -162,7 +162,7 @@ def _hint(message: str, content: Mapping[str, Any]) -> str:
     if len(unknown) < 2:
         return "see Kueue's reference of Configuration for the values of this field"
     name = unknown[1].split("`")[0]
-    parts = (Configuration, PodsReady, RequeuingStrategy, FairSharing, Integrations, Resources)
+    parts = (Configuration, PodsReady, RequeuingStrategy, FairSharingConfiguration, Integrations, Resources)
     known = {field.encode_name for part in parts for field in msgspec.structs.fields(part)}
     near = difflib.get_close_matches(name, known, 1)
     return f"did you mean {near[0]}?" if near else f"remove {name}: it is not supported"

@@ -12,7 +12,7 @@ from jobrelay.kube import EventRecorder, Object, Resource
 from jobrelay.kube.metrics import MetricCollector
 from jobrelay.kube.objects import Key
 from jobrelay.queueing import names
-from jobrelay.queueing.admitting import Admission
+from jobrelay.queueing.admitting import AdmissionCycles
 from jobrelay.queueing.conditions import find, holds
 from jobrelay.queueing.configuration import Configuration
 from jobrelay.queueing.integrations.controller import QueuedObjectController
@@ -25,12 +25,11 @@ from jobrelay.queueing.overview import explain_workload, overview
 from jobrelay.queueing.state import QueueState
 from jobrelay.queueing.status_controller import QueueStatusController
 from jobrelay.queueing.views import WorkloadView
-from jobrelay.queueing.webhooks.defaults import DEFAULT_QUEUE, Queues
-from jobrelay.queueing.webhooks.reviews import Reviews
+from jobrelay.queueing.webhooks.defaults import DEFAULT_QUEUE, QueueLookup
+from jobrelay.queueing.webhooks.reviews import AdmissionReviews
 from jobrelay.queueing.workload_controller import WorkloadController
 from jobrelay.queueing.writing import WorkloadWriter
-from jobrelay.relay.admission import ADMITTED, NotAdmitted, has_runs
-from jobrelay.relay.admission import Admission as Answer
+from jobrelay.relay.admission import ADMITTED, AdmissionAnswer, NotAdmitted, has_runs
 from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.gate import AdmissionParts
 from jobrelay.workloads import Adapter
@@ -49,9 +48,9 @@ class QueueingGate:
         wake = asyncio.Event()
         self.state = QueueState(objects, config, clock, wake.set)
         self.managed = ManagedObjects(parts.originals, parts.namespaces, configuration)
-        self.reviews = Reviews(
+        self.reviews = AdmissionReviews(
             {resource: adapter for resource, (adapter, _) in parts.originals.items()},
-            Queues(self.managed.queue_of, self._has_default_queue, objects.sends_on),
+            QueueLookup(self.managed.queue_of, self._has_default_queue, objects.sends_on),
         )
         """Answers what the API server asks about objects that are written."""
         self.metrics = QueueMetrics()
@@ -59,7 +58,7 @@ class QueueingGate:
         self._recorder = EventRecorder(
             client, "kueue-admission", parts.identity, clock=clock, random=parts.random, rate=EVENTS_PER_SECOND
         )
-        self.admission = Admission(
+        self.admission = AdmissionCycles(
             self.state, writer, self._recorder, self.metrics, clock, wake=wake, leads=parts.leads, grace=parts.grace
         )
         self.workloads = WorkloadController(
@@ -109,7 +108,7 @@ class QueueingGate:
     def collectors(self) -> Sequence[MetricCollector]:
         return (QueueCollector(self.metrics, self._gauges),)
 
-    def verdict(self, adapter: Adapter, original: Object) -> Answer:
+    def verdict(self, adapter: Adapter, original: Object) -> AdmissionAnswer:
         queue = self._queue_of(adapter, original)
         if queue is None:
             return ADMITTED

@@ -87,8 +87,8 @@ class QueueFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A change of the status or of the spec, what to tell, and when to look again although nothing happened."""
+class WorkloadStep:
+    """A change of the status or of the spec, the events to record, and when to reconcile again without an event."""
 
     status: Change | None = None
     spec: dict[str, Any] | None = None
@@ -98,10 +98,10 @@ class Step:
     """Why it waits is written, and is not true any more: its queues were stopped or missing, and are not."""
 
 
-NOTHING: Final = Step()
+NOTHING: Final = WorkloadStep()
 
 
-def next_step(view: WorkloadView, key: str, queues: QueueFacts, config: core.Config, now: datetime) -> Step:
+def next_step(view: WorkloadView, key: str, queues: QueueFacts, config: core.Config, now: datetime) -> WorkloadStep:
     """The next step for a Workload; `key` is its namespace and name."""
     status = view.status
     if holds(status.conditions, names.FINISHED):
@@ -111,10 +111,10 @@ def next_step(view: WorkloadView, key: str, queues: QueueFacts, config: core.Con
         return _deactivated(view, now)
     target = find(status.conditions, names.DEACTIVATION_TARGET)
     if target is not None and target.holds:
-        return Step(spec={"active": False})
+        return WorkloadStep(spec={"active": False})
     if status.admission is None and (gates := view.annotations.get(names.ADMISSION_GATED_BY)):
         message = f"Admission is gated by: {gates}"
-        return Step(status=changes.pending(status, names.ADMISSION_GATED, message, now, owned=view.owned))
+        return WorkloadStep(status=changes.pending(status, names.ADMISSION_GATED, message, now, owned=view.owned))
     if evicted is not None and evicted.holds:
         return _after_eviction(view, queues, now)
     if status.admission is None:
@@ -123,7 +123,7 @@ def next_step(view: WorkloadView, key: str, queues: QueueFacts, config: core.Con
     return _holding(view, key, queues, config, now)
 
 
-def _deactivated(view: WorkloadView, now: datetime) -> Step:
+def _deactivated(view: WorkloadView, now: datetime) -> WorkloadStep:
     status = view.status
     target, evicted = (find(status.conditions, type_) for type_ in (names.DEACTIVATION_TARGET, names.EVICTED))
     if evicted is not None and evicted.holds and evicted.reason.startswith(names.DEACTIVATED):
@@ -132,7 +132,7 @@ def _deactivated(view: WorkloadView, now: datetime) -> Step:
     if target is not None and target.holds:
         reason, message = f"{_DUE_TO}{target.reason}", f"{message} due to {target.message}"
     told = (EventNote(f"EvictedDueTo{reason}", message),)
-    return Step(status=changes.deactivated(status, reason, message, now), events=told)
+    return WorkloadStep(status=changes.deactivated(status, reason, message, now), events=told)
 
 
 def _was_deactivated(view: WorkloadView) -> bool:
@@ -141,17 +141,17 @@ def _was_deactivated(view: WorkloadView) -> bool:
     return requeued is not None and not requeued.holds and requeued.reason.startswith(names.DEACTIVATED)
 
 
-def _after_eviction(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
+def _after_eviction(view: WorkloadView, queues: QueueFacts, now: datetime) -> WorkloadStep:
     """It gives its quota back when its object has stopped; then it may wait before it is queued again."""
     status = view.status
     if status.admission is not None:
         return NOTHING
     if _was_deactivated(view):
-        return Step(status=changes.reactivated(status, now))
+        return WorkloadStep(status=changes.reactivated(status, now))
     return _waiting(view, queues, now)
 
 
-def _waiting(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
+def _waiting(view: WorkloadView, queues: QueueFacts, now: datetime) -> WorkloadStep:
     status = view.status
     requeued = find(status.conditions, names.REQUEUED)
     waits = requeued is not None and not requeued.holds
@@ -165,7 +165,7 @@ def _waiting(view: WorkloadView, queues: QueueFacts, now: datetime) -> Step:
 
 
 def is_outdated(conditions: Conditions) -> bool:
-    """Whether a Workload whose queues can be used now is told that they cannot."""
+    """Whether the status of a Workload says that its queues cannot be used, although they can."""
     told = find(conditions, names.QUOTA_RESERVED)
     return told is not None and told.reason == names.INADMISSIBLE
 
@@ -177,27 +177,27 @@ def _check(view: WorkloadView, queues: QueueFacts, now: datetime) -> Change | No
     return changes.checked(view.status, queues.required_checks(view), now)
 
 
-def _requeue(view: WorkloadView, reason: str, queues: QueueFacts, now: datetime) -> Step:
+def _requeue(view: WorkloadView, reason: str, queues: QueueFacts, now: datetime) -> WorkloadStep:
     status = view.status
     if reason == names.CLUSTER_QUEUE_STOPPED:
         if queues.stopped or not queues.exists:
             return NOTHING
         message = "The ClusterQueue was restarted after being stopped"
-        return Step(status=changes.requeued(status, "ClusterQueueRestarted", message, now))
+        return WorkloadStep(status=changes.requeued(status, "ClusterQueueRestarted", message, now))
     if reason == names.LOCAL_QUEUE_STOPPED:
         if queues.local_stopped or not queues.cluster_queue:
             return NOTHING
         message = "The LocalQueue was restarted after being stopped"
-        return Step(status=changes.requeued(status, "LocalQueueRestarted", message, now))
+        return WorkloadStep(status=changes.requeued(status, "LocalQueueRestarted", message, now))
     at = status.requeue_state.requeue_at if status.requeue_state is not None else None
     left = (parse_time(at) - now).total_seconds() if at else 0.0
     if left > 0:
-        return Step(requeue_after=left)
-    return Step(status=changes.requeued(status, "BackoffFinished", "The workload backoff was finished", now))
+        return WorkloadStep(requeue_after=left)
+    return WorkloadStep(status=changes.requeued(status, "BackoffFinished", "The workload backoff was finished", now))
 
 
-def _holding(view: WorkloadView, key: str, queues: QueueFacts, config: core.Config, now: datetime) -> Step:
-    """It holds quota: whether it may go on."""
+def _holding(view: WorkloadView, key: str, queues: QueueFacts, config: core.Config, now: datetime) -> WorkloadStep:
+    """Whether a Workload that holds quota may keep it."""
     status = view.status
     admitted = find(status.conditions, names.ADMITTED)
     runs = admitted is not None and admitted.holds
@@ -205,22 +205,22 @@ def _holding(view: WorkloadView, key: str, queues: QueueFacts, config: core.Conf
     if isinstance(stop, Eviction):
         return _evict(view, stop, now)
     if stop is not None:
-        return Step(status=changes.unreserved(status, stop.message, now))
+        return WorkloadStep(status=changes.unreserved(status, stop.message, now))
     if (change := _check(view, queues, now)) is not None:
-        return Step(status=change)
+        return WorkloadStep(status=change)
     states = {each.name: _state(each) for each in status.admission_checks}
     found = outcome(states, states, now.timestamp())
     if found.action == "deactivate":
         told = (EventNote("AdmissionCheckRejected", found.message, "Warning"),)
         change = changes.deactivation(status, Deactivation("AdmissionCheck", found.message), now)
-        return Step(status=change, events=told)
+        return WorkloadStep(status=change, events=told)
     if found.action == "evict":
         return _evict(view, Eviction("AdmissionCheck", found.message), now)
     if admitted is not None and admitted.holds:
         return _running(view, key, admitted.since, config, now)
     if found.action == "admit":
-        return Step(status=changes.admitted(status, now))
-    return Step(requeue_after=found.at - now.timestamp()) if found.at is not None else NOTHING
+        return WorkloadStep(status=changes.admitted(status, now))
+    return WorkloadStep(requeue_after=found.at - now.timestamp()) if found.at is not None else NOTHING
 
 
 def _state(check: CheckStateView) -> CheckState:
@@ -229,13 +229,13 @@ def _state(check: CheckStateView) -> CheckState:
     return CheckState(phase, check.message, since, check.requeue_after_seconds)
 
 
-def _running(view: WorkloadView, key: str, since: datetime, config: core.Config, now: datetime) -> Step:
+def _running(view: WorkloadView, key: str, since: datetime, config: core.Config, now: datetime) -> WorkloadStep:
     """It is admitted: whether its time is over, or its pods take too long."""
     status, settings, at = view.status, config.wait_for_pods_ready, now.timestamp()
     past = status.accumulated_past_execution_time_seconds
     ends = execution_deadline(view.spec.maximum_execution_time_seconds, past, since.timestamp())
     if (over := execution_timeout(ends, at)) is not None:
-        return Step(status=changes.deactivation(status, over, now))
+        return WorkloadStep(status=changes.deactivation(status, over, now))
     times = [] if ends is None else [ends]
     ready = find(status.conditions, names.PODS_READY)
     if ready is None or not ready.holds:
@@ -245,20 +245,20 @@ def _running(view: WorkloadView, key: str, since: datetime, config: core.Config,
             return _back_off(view, late, settings, now)
         times.append(deadline)
     times = [each for each in times if each != float("inf")]
-    return Step(requeue_after=min(times) - at) if times else NOTHING
+    return WorkloadStep(requeue_after=min(times) - at) if times else NOTHING
 
 
-def _back_off(view: WorkloadView, late: Eviction, settings: core.WaitForPodsReady, now: datetime) -> Step:
+def _back_off(view: WorkloadView, late: Eviction, settings: core.WaitForPodsReady, now: datetime) -> WorkloadStep:
     """It is evicted, and queued again only after a pause that grows with each time; or it is to be deactivated."""
     status = view.status
     count = status.requeue_state.count if status.requeue_state is not None else 0
     found = requeue_after_timeout(count, now.timestamp(), settings)
     if isinstance(found, Deactivation):
-        return Step(status=changes.deactivation(status, found, now))
+        return WorkloadStep(status=changes.deactivation(status, found, now))
     step = _evict(view, late, now)
     return replace(step, status={**(step.status or {}), "requeueState": changes.requeue_state(found)})
 
 
-def _evict(view: WorkloadView, why: Eviction, now: datetime) -> Step:
+def _evict(view: WorkloadView, why: Eviction, now: datetime) -> WorkloadStep:
     told = (EventNote(f"EvictedDueTo{why.reason}", why.message),)
-    return Step(status=changes.evicted(view.status, why.reason, why.message, now), events=told)
+    return WorkloadStep(status=changes.evicted(view.status, why.reason, why.message, now), events=told)

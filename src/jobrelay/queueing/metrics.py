@@ -1,6 +1,6 @@
 """Kueue's metrics of queues, under its names.
 
-Counters are kept as things happen; what is pending, reserved and admitted is counted when somebody asks.
+Counters are kept as things happen; what is pending, reserved and admitted is counted when metrics are collected.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _sample(labels: Labels, value: float) -> MetricSample:
 
 
 Gauges = Callable[[], Iterable[tuple[str, str, Mapping[Labels, float]]]]
-"""Names, texts and values of what is counted when somebody asks."""
+"""Names, texts and values of what is counted when metrics are collected."""
 
 
 class QueueCollector:

@@ -57,7 +57,7 @@ def _queue(state: QueueState, queue: Object) -> dict[str, Any]:
     }
 
 
-def _pending(state: QueueState, pending: core.Workload, place: int) -> dict[str, Any]:
+def _pending(state: QueueState, pending: core.WorkloadInfo, place: int) -> dict[str, Any]:
     namespace, _, name = pending.key.partition("/")
     workload = state.objects.workloads.get(Key(namespace, name))
     if workload is None:

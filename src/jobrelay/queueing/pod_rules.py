@@ -2,7 +2,7 @@
 
 The API server gives a pod the overhead of its RuntimeClass and the defaults of its namespace's LimitRanges, and refuses
 it if it is outside of their bounds. Quota is kept for what the pods will have, so the same is done to a pod set before
-it is decided on. One whose pods would be refused waits, and is told why.
+it is decided on. One whose pods would be refused waits, with the reason in its status.
 """
 
 from __future__ import annotations

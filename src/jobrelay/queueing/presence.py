@@ -47,7 +47,7 @@ class _Lease(msgspec.Struct, frozen=True):
 
 
 def held_until(lease: Object) -> datetime | None:
-    """Until when somebody holds a Lease unless it is renewed; None if nobody does."""
+    """When a Lease expires unless it is renewed; None if it is not held."""
     spec = lease.decode(_Lease).spec
     if not spec.holder_identity or not spec.renew_time:
         return None

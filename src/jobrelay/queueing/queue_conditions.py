@@ -19,7 +19,7 @@ class QueueParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Activity:
+class ActiveCondition:
     """Whether a queue takes workloads, with the reason and message of its condition."""
 
     active: bool
@@ -45,20 +45,20 @@ def inactive_reasons(queue: Object, parts: QueueParts) -> list[tuple[str, str]]:
     return found
 
 
-def cluster_queue_activity(queue: Object, parts: QueueParts) -> Activity:
+def cluster_queue_activity(queue: Object, parts: QueueParts) -> ActiveCondition:
     found = inactive_reasons(queue, parts)
     if not found:
-        return Activity(True, "Ready", "Can admit new workloads")
+        return ActiveCondition(True, "Ready", "Can admit new workloads")
     if found[0][0] == "Terminating":
-        return Activity(False, "Terminating", "Can't admit new workloads; clusterQueue is terminating")
-    return Activity(False, found[0][0], f"Can't admit new workloads: {', '.join(text for _, text in found)}.")
+        return ActiveCondition(False, "Terminating", "Can't admit new workloads; clusterQueue is terminating")
+    return ActiveCondition(False, found[0][0], f"Can't admit new workloads: {', '.join(text for _, text in found)}.")
 
 
-def local_queue_activity(queue: Object, target: Object | None, *, target_active: bool) -> Activity:
+def local_queue_activity(queue: Object, target: Object | None, *, target_active: bool) -> ActiveCondition:
     if queue.decode(LocalQueueView).spec.stop_policy != "None":
-        return Activity(False, "Stopped", "LocalQueue is stopped")
+        return ActiveCondition(False, "Stopped", "LocalQueue is stopped")
     if target is None:
-        return Activity(False, "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue")
+        return ActiveCondition(False, "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue")
     if not target_active:
-        return Activity(False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
-    return Activity(True, "Ready", "Can submit new workloads to localQueue")
+        return ActiveCondition(False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
+    return ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")

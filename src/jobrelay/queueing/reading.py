@@ -82,7 +82,7 @@ def _weight(given: Amount) -> float:
 
 
 def _selector(selector: dict[str, Any] | None) -> Selector:
-    """Which namespaces may use a queue; none if the API server has let a selector pass that is none."""
+    """Which namespaces may use a queue; none if the API server has accepted a selector that is invalid."""
     try:
         return selector_from_object(selector)
     except SelectorError:
@@ -116,12 +116,12 @@ def _limit(resource: str, given: Amount | None) -> int | None:
     return None if given is None else amount(resource, str(given))
 
 
-def read_pod_set(given: PodSetView, pod: Pod) -> core.PodSet:
+def read_pod_set(given: PodSetView, pod: Pod) -> core.PodSetInfo:
     """A pod set whose pods will be as `pod`. Raises ValueError for a malformed amount."""
     zeros = dict.fromkeys(_named(pod), 0)
     requests = zeros | {resource: _whole(resource, exact) for resource, exact in pod_requests(pod).items()}
     affinity = (pod.get("affinity") or {}).get("nodeAffinity")
-    return core.PodSet(
+    return core.PodSetInfo(
         given.name,
         given.count,
         requests,
@@ -148,11 +148,11 @@ def read_pending(
     cluster_queue: str,
     timestamp: Callable[[WorkloadView, datetime], float],
     rules: PodRules = _NO_RULES,
-) -> core.Workload:
+) -> core.WorkloadInfo:
     """A Workload that waits for quota of a ClusterQueue; `timestamp` says since when."""
     view, created = workload.decode(WorkloadView), created_at(workload)
     problem = ""
-    pod_sets: tuple[core.PodSet, ...] = ()
+    pod_sets: tuple[core.PodSetInfo, ...] = ()
     try:
         pods = [filled(each.template.get("spec") or {}, rules) for each in view.spec.pod_sets]
         pod_sets = tuple(map(read_pod_set, view.spec.pod_sets, pods))
@@ -162,7 +162,7 @@ def read_pending(
     status = view.status
     requeue, requeued = status.requeue_state, find(status.conditions, names.REQUEUED)
     at = requeue.requeue_at if requeue is not None else None
-    return core.Workload(
+    return core.WorkloadInfo(
         key=str(workload.key),
         uid=workload.uid,
         cluster_queue=cluster_queue,

@@ -84,7 +84,7 @@ class QueueState:
         else:
             self.scheduler.push(pending, self._clock.now().timestamp())
 
-    def pending_of(self, workload: Object) -> core.Workload | None:
+    def pending_of(self, workload: Object) -> core.WorkloadInfo | None:
         """A Workload as one that waits for quota; None if it does not."""
         view = workload.decode(WorkloadView)
         if not view.spec.active or holds(view.status.conditions, names.FINISHED) or workload.deleting:

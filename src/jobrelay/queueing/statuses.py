@@ -13,7 +13,7 @@ from jobrelay.queueing import core
 from jobrelay.queueing.conditions import Conditions, with_condition
 from jobrelay.queueing.core.amounts import format_amount
 from jobrelay.queueing.core.model import FlavorResource
-from jobrelay.queueing.queue_conditions import Activity
+from jobrelay.queueing.queue_conditions import ActiveCondition
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Holdings:
 
 
 def queue_status(
-    conditions: Conditions, activity: Activity, holdings: Holdings, pending: int, generation: int, now: datetime
+    conditions: Conditions, activity: ActiveCondition, holdings: Holdings, pending: int, generation: int, now: datetime
 ) -> dict[str, Any]:
     """What the statuses of both kinds of queues have in common."""
     shown = with_condition(conditions, "Active", activity.active, activity.reason, activity.message, now, generation)

@@ -24,7 +24,7 @@ _WORKERS: Final = 8
 class WorkloadController:
     """One step of a Workload at a time; changes of its queues concern all Workloads in them.
 
-    `tell` has it written why a Workload waits for quota.
+    `tell` makes the scheduler write why a Workload waits for quota.
     """
 
     def __init__(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from jobrelay.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from .relay import Relay, find_origin
+    from .relay import RelayManager, find_origin
     from .settings import Settings
 
-__all__ = ["Relay", "Settings", "find_origin"]
+__all__ = ["RelayManager", "Settings", "find_origin"]
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_exports(__name__, "settings", "relay")

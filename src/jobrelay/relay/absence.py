@@ -13,9 +13,9 @@ import msgspec
 
 from jobrelay.kube import Forbidden, NotFound, Object, Resource
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, PODS
-from jobrelay.relay.assignment import Run
 from jobrelay.relay.runs import KnownRun
 from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.worker_assignment import Run
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import is_built_in, origin_uid
 from jobrelay.workloads.names import ORIGIN

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import Adapter
 
@@ -58,7 +58,7 @@ class NotAdmitted:
     """Whether a suspended one shows that in its status while it waits, as its own controller would have it."""
 
 
-Admission: TypeAlias = Admitted | NotAdmitted
+AdmissionAnswer: TypeAlias = Admitted | NotAdmitted
 ADMITTED: Final = Admitted()
 
 
@@ -71,7 +71,7 @@ def has_runs(original: Object) -> bool:
 class AdmissionGate(Protocol):
     """Answers for each original whether it may be placed."""
 
-    def admission(self, adapter: Adapter, original: Object) -> Admission:
+    def admission(self, adapter: Adapter, original: Object) -> AdmissionAnswer:
         """The answer for an original that is delegated and has not ended."""
         ...
 
@@ -87,7 +87,7 @@ class AdmissionGate(Protocol):
 class OpenGate:
     """Admits everything: there are no queues."""
 
-    def admission(self, adapter: Adapter, original: Object) -> Admission:
+    def admission(self, adapter: Adapter, original: Object) -> AdmissionAnswer:
         return ADMITTED
 
     def ask(self, original: Object, worker: str) -> None:
@@ -100,10 +100,10 @@ class OpenGate:
 class GateAfterQueues:
     """Asks our own queues first, and what they admit the other gate."""
 
-    def __init__(self, queues: Callable[[Adapter, Object], Admission], other: AdmissionGate) -> None:
+    def __init__(self, queues: Callable[[Adapter, Object], AdmissionAnswer], other: AdmissionGate) -> None:
         self._queues, self._other = queues, other
 
-    def admission(self, adapter: Adapter, original: Object) -> Admission:
+    def admission(self, adapter: Adapter, original: Object) -> AdmissionAnswer:
         answer = self._queues(adapter, original)
         return answer if isinstance(answer, NotAdmitted) else self._other.admission(adapter, original)
 

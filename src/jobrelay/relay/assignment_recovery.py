@@ -10,11 +10,11 @@ import msgspec
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
-from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.lookalikes import in_the_way
 from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.original_decision import CommitAssignment, OriginalDecision, Stage
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.relay.worker_assignment import WorkerAssignment
 from jobrelay.workloads.names import EPOCH
 
 
@@ -26,12 +26,12 @@ def adopt(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecision:
     where, at = f"run {mirror.epoch} on {mirror.worker}", format_time(snapshot.now)
     note = f"The assignment was missing or outdated; it is restored from the mirror of {where}"
     earlier = snapshot.assignment.left(at, note) if snapshot.assignment is not None else ()
-    found = Assignment(mirror.worker, mirror.epoch, at, uid=uid, held=held, earlier=earlier)
+    found = WorkerAssignment(mirror.worker, mirror.epoch, at, uid=uid, held=held, earlier=earlier)
     told = (EventNote("MirrorFound", note, "Warning"),)
     return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(found, starts=False), told)
 
 
-def remember(assignment: Assignment, known: int) -> OriginalDecision:
+def remember(assignment: WorkerAssignment, known: int) -> OriginalDecision:
     """The assignment went back while this process was looking: the client that replaced it did not mean to."""
     was = f"went back to run {known}" if known else "was removed"
     note = f"The assignment {was}; run {assignment.epoch} on {assignment.cluster} is restored"
@@ -39,7 +39,7 @@ def remember(assignment: Assignment, known: int) -> OriginalDecision:
     return OriginalDecision(Stage.COMMITTING, f"{note}.", CommitAssignment(assignment, starts=False), told)
 
 
-def name_cluster(to: Assignment, worker: WorkerFacts) -> OriginalDecision:
+def name_cluster(to: WorkerAssignment, worker: WorkerFacts) -> OriginalDecision:
     """The assignment names no cluster, so a relay did not write it, or could not read the cluster's uid: its worker's
     name may be pointed at another cluster, and nobody would know where the run is."""
     sentence = f"The cluster of {worker.name} is recorded before it is started there."

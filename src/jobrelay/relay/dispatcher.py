@@ -13,11 +13,11 @@ from functools import partial
 from jobrelay.control import LOW_PRIORITY, WorkQueue
 from jobrelay.kube import Clock, Object
 from jobrelay.logs import get_logger
-from jobrelay.relay.assignment import Assignment, Run, assignment_of
 from jobrelay.relay.claims import Claims
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.signal import Signal
 from jobrelay.relay.state import RelayState
+from jobrelay.relay.worker_assignment import Run, WorkerAssignment, assignment_of
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, origin_key, origin_uid
 
@@ -103,7 +103,7 @@ class Dispatcher:
         if original is not None and (to := assignment_of(original)) is not None:
             self.enqueue_mirror(ref, self._state.worker_of(to.run))
 
-    def enqueue_runs(self, ref: WorkloadRef, to: Assignment, held: Sequence[Run]) -> None:
+    def enqueue_runs(self, ref: WorkloadRef, to: WorkerAssignment, held: Sequence[Run]) -> None:
         """Queue a workload for the workers of its current run and of earlier ones that may exist."""
         for run in (*held, to.run):
             self.enqueue_mirror(ref, self._state.worker_of(run))

@@ -16,28 +16,29 @@ from the same caches.
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from typing import Self
 
 import msgspec
 from aiohttp import web
 
-from jobrelay.control.endpoint import serving
+from jobrelay.control.probe_server import serving
 from jobrelay.kube.objects import Key, decode_object
 from jobrelay.relay.api.previews import MALFORMED
 from jobrelay.relay.names import ENDPOINT
 from jobrelay.relay.overview import on_worker_of, worker_views, workload_views
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.workload_kind import WorkloadRef
 
-__all__ = ["ENDPOINT", "Endpoint"]
+__all__ = ["ENDPOINT", "RelayEndpoint"]
 
 
-class Endpoint:
-    """Serves within `async with`. `relay` is the relay that is served; None while there is none."""
+class RelayEndpoint:
+    """Listens within `async with`, and answers for the relay of the `with serving(relay)` block that is entered."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, advertise: str = "") -> None:
-        self.relay: Relay | None = None
+        self._relay: RelayManager | None = None
         self.url = ""
         self._host, self._port, self._advertise = host, port, advertise
         self._stack = AsyncExitStack()
@@ -61,6 +62,15 @@ class Endpoint:
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
+
+    @contextmanager
+    def serving(self, relay: RelayManager) -> Iterator[None]:
+        """Answer for this relay; before and after, requests are answered with 503."""
+        self._relay = relay
+        try:
+            yield
+        finally:
+            self._relay = None
 
     async def _ready(self, request: web.Request) -> web.Response:
         self._ready_relay()
@@ -110,18 +120,18 @@ class Endpoint:
             return _error(400, f"not a {asked} that an API server would accept: {error}")
         return _json(found)
 
-    def ready_relay(self) -> Relay | None:
+    def ready_relay(self) -> RelayManager | None:
         """The relay, if its caches are synced."""
-        return self.relay if self.relay is not None and self.relay.manager.ready.is_set() else None
+        return self._relay if self._relay is not None and self._relay.manager.ready.is_set() else None
 
-    def _ready_relay(self) -> Relay:
+    def _ready_relay(self) -> RelayManager:
         relay = self.ready_relay()
         if relay is None:
             raise web.HTTPServiceUnavailable(text="the relay is not ready yet")
         return relay
 
 
-def _kind(relay: Relay, asked: str) -> str | None:
+def _kind(relay: RelayManager, asked: str) -> str | None:
     """The kind that a path names as in kubectl."""
     kinds = {
         alias: name

@@ -1,6 +1,6 @@
 """Explains why a workload is where it is, from the same functions that decide.
 
-A `WorkloadView` is one entry of a list; an `Explanation` adds the verdicts on all workers, which cost more.
+A `DelegatedWorkload` is one entry of a list; an `Explanation` adds the verdicts on all workers, which cost more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class WorkerVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     parts: tuple[dict[str, Any], ...] = ()
 
 
-class WorkloadView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class DelegatedWorkload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One delegated workload."""
 
     kind: str
@@ -49,7 +49,7 @@ class WorkloadView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     """What is wrong with its pods on the worker, as far as is known."""
 
 
-class Explanation(WorkloadView, frozen=True):
+class Explanation(DelegatedWorkload, frozen=True):
     """One delegated workload with the verdicts on all workers."""
 
     fenced: bool = False
@@ -66,10 +66,10 @@ class Explanation(WorkloadView, frozen=True):
 
 def workload_view(
     snapshot: WorkloadSnapshot, decision: OriginalDecision, line: LinePlace | None = None
-) -> WorkloadView:
+) -> DelegatedWorkload:
     """The entry of a list."""
     to, mirror = snapshot.assignment, snapshot.mirror
-    return WorkloadView(
+    return DelegatedWorkload(
         snapshot.adapter.resource.kind,
         snapshot.original.namespace,
         snapshot.original.name,

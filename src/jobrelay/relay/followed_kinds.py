@@ -26,10 +26,10 @@ from jobrelay.kube.clock import sleep
 from jobrelay.logs import get_logger
 from jobrelay.relay.signal import Changes
 from jobrelay.relay.workers.kinds_in_use import KindsInUse
+from jobrelay.relay.workers.management_cache import management_cache
 from jobrelay.relay.workers.reasons import describe
 from jobrelay.relay.workers.served_kinds import REFUSALS, ServedKinds, Serving, is_undefined
 from jobrelay.relay.workers.tasks import until_first
-from jobrelay.relay.workers.transforms import strip_managed_fields
 from jobrelay.relay.workload_kind import WorkloadKind, is_built_in
 from jobrelay.workloads import Adapter
 
@@ -71,16 +71,10 @@ class FollowedKinds:
                 kind.subscribe_found(self._changes.notify)
 
     def _cache(self, resource: Resource) -> Cache:
-        return Cache(
-            self._client,
-            resource,
-            clock=self._clock,
-            random=self._random,
-            transform=strip_managed_fields,
-            idle_timeout=self._silence,
-            terminal=() if is_built_in(resource) else REFUSALS,
-            on_connection_change=self._changes.notify,
-        )
+        return management_cache(
+            self._client, resource, clock=self._clock, random=self._random, idle_timeout=self._silence,
+            terminal=() if is_built_in(resource) else REFUSALS, on_connection_change=self._changes.notify,
+        )  # fmt: skip
 
     @property
     def caches(self) -> tuple[Cache, ...]:

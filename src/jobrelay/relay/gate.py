@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 from jobrelay.control import Runnable
 from jobrelay.kube import Cache, Client, Clock, Object, Resource
 from jobrelay.kube.metrics import MetricCollector
-from jobrelay.relay.admission import Admission
+from jobrelay.relay.admission import AdmissionAnswer
 from jobrelay.workloads import Adapter
 
 
@@ -39,7 +39,7 @@ class AdmissionParts:
 class QueueGate(Protocol):
     """Admits workloads by queues."""
 
-    def verdict(self, adapter: Adapter, original: Object) -> Admission:
+    def verdict(self, adapter: Adapter, original: Object) -> AdmissionAnswer:
         """Whether a delegated original may run now."""
         ...
 

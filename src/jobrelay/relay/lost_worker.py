@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
-from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.model import State
 from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.worker_assignment import WorkerAssignment
 
 
-def wait_for(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> OriginalDecision | None:
+def wait_for(snapshot: WorkloadSnapshot, to: WorkerAssignment, left: float) -> OriginalDecision | None:
     """How its worker is waited for, for `left` seconds at least; None if the workload may be started elsewhere now."""
     worker, since = snapshot.worker_of(to.run), snapshot.lost_since(to.run)
     assert since is not None
@@ -35,7 +35,7 @@ def wait_for(snapshot: WorkloadSnapshot, to: Assignment, left: float) -> Origina
     return None
 
 
-def describe_loss(snapshot: WorkloadSnapshot, to: Assignment) -> str:
+def describe_loss(snapshot: WorkloadSnapshot, to: WorkerAssignment) -> str:
     """Since when its worker has not answered, and why."""
     worker, since = snapshot.worker_of(to.run), snapshot.lost_since(to.run)
     assert since is not None
@@ -43,13 +43,13 @@ def describe_loss(snapshot: WorkloadSnapshot, to: Assignment) -> str:
     return f"{to.cluster} has been unreachable since {format_time(since)} ({reason})"
 
 
-def _why_unregistered(snapshot: WorkloadSnapshot, to: Assignment) -> str:
+def _why_unregistered(snapshot: WorkloadSnapshot, to: WorkerAssignment) -> str:
     renamed = to.cluster in snapshot.workers
     return "its name is that of another cluster now" if renamed else "it is no longer registered"
 
 
 def _may_start_late(
-    snapshot: WorkloadSnapshot, to: Assignment, lost: str, told: tuple[EventNote, ...], again: float
+    snapshot: WorkloadSnapshot, to: WorkerAssignment, lost: str, told: tuple[EventNote, ...], again: float
 ) -> OriginalDecision:
     """The mirror may have been released, and nobody has seen it start: it may at any time, so no wait is enough."""
     how = "declare it lost" if to.cluster in snapshot.workers else "register it again, and declare it lost"

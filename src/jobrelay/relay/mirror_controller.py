@@ -13,7 +13,6 @@ from typing import Final
 
 from jobrelay.control import Controller, Result
 from jobrelay.kube.objects import Key
-from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.copying.worker import WorkerDependencies
 from jobrelay.relay.kept_logs.keeper import LogKeeper
 from jobrelay.relay.leader_transport import NotLeading
@@ -34,6 +33,7 @@ from jobrelay.relay.reconcile_mirror import (
 )
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
+from jobrelay.relay.worker_assignment import epoch_of
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef, mirror_name
 from jobrelay.workloads import ObjectName
 from jobrelay.workloads.names import ORIGIN_UID

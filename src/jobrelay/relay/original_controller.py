@@ -11,7 +11,6 @@ from jobrelay.kube import Client, Conflict, EventNote, EventRecorder, Invalid, K
 from jobrelay.kube.events import ObjectReference
 from jobrelay.logs import get_logger
 from jobrelay.relay import original_decision as decisions
-from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.lookalikes import ignored, in_the_way
@@ -23,6 +22,7 @@ from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
+from jobrelay.relay.worker_assignment import WorkerAssignment
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads import status_patch
 from jobrelay.workloads.names import ASSIGNMENT
@@ -267,7 +267,7 @@ class OriginalController:
             self._state.forget_record(original.uid)
 
 
-def _annotation(assignment: Assignment) -> dict[str, Any]:
+def _annotation(assignment: WorkerAssignment) -> dict[str, Any]:
     return {"metadata": {"annotations": {ASSIGNMENT: assignment.encode()}}}
 
 

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from jobrelay.kube import EventNote
-from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.fencing import LeaseStops
 from jobrelay.relay.placement import Placement
+from jobrelay.relay.worker_assignment import WorkerAssignment
 
 
 class Stage(StrEnum):
@@ -41,7 +41,7 @@ class Stage(StrEnum):
 class CommitAssignment:
     """Write an assignment to the original, unless it has changed meanwhile."""
 
-    assignment: Assignment
+    assignment: WorkerAssignment
     starts: bool = True
     """Whether it starts a new run. Otherwise it names one that may exist already."""
 
@@ -50,7 +50,7 @@ class CommitAssignment:
 class RecordStart:
     """Write to the original, unless it has changed meanwhile, whether the start of the same run is known."""
 
-    assignment: Assignment
+    assignment: WorkerAssignment
 
 
 @dataclass(frozen=True, slots=True)

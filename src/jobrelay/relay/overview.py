@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import KubeError, Object
-from jobrelay.relay.assignment import assignment_of
-from jobrelay.relay.explain import WorkloadView, workload_view
+from jobrelay.relay.explain import DelegatedWorkload, workload_view
 from jobrelay.relay.mirror_pods.looks import MOST, LookedAt
 from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.run_history import run_history
 from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.relay.worker_view import ResourceUsage, WorkerView
 from jobrelay.relay.workers import WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.workloads.names import ORIGIN
 
 if TYPE_CHECKING:
-    from jobrelay.relay.relay import Relay
+    from jobrelay.relay.relay import RelayManager
 
 _BATCH = 200
 
 
-def worker_views(relay: Relay) -> list[WorkerView]:
+def worker_views(relay: RelayManager) -> list[WorkerView]:
     """All registered workers, in their order."""
     return [_worker(relay, facts) for facts in relay.snapshots.workers()]
 
 
-def _worker(relay: Relay, facts: WorkerFacts) -> WorkerView:
+def _worker(relay: RelayManager, facts: WorkerFacts) -> WorkerView:
     worker = relay.registry.workers[facts.name]
     capacity = facts.capacity
     known = not capacity.unknown
@@ -57,7 +57,7 @@ def _worker(relay: Relay, facts: WorkerFacts) -> WorkerView:
     )
 
 
-def _left_alone(relay: Relay, worker: WorkerConnection) -> Iterator[str]:
+def _left_alone(relay: RelayManager, worker: WorkerConnection) -> Iterator[str]:
     """Mirrors whose originals are not known: nobody can say whether they are still needed."""
     for kind in relay.state.kinds.values():
         resource = kind.adapter.resource
@@ -80,8 +80,8 @@ def _usage(capacity: Capacity, resource: str) -> ResourceUsage:
 
 
 async def delegated(
-    relay: Relay, namespace: str, kinds: Iterable[WorkloadKind]
-) -> AsyncIterator[tuple[WorkloadKind, Object, WorkloadView]]:
+    relay: RelayManager, namespace: str, kinds: Iterable[WorkloadKind]
+) -> AsyncIterator[tuple[WorkloadKind, Object, DelegatedWorkload]]:
     """The delegated workloads of these kinds, in all namespaces or in one; lets other tasks run between batches.
 
     The pods of the first ones that seem to have a problem are looked at.
@@ -114,7 +114,7 @@ def _looked_at(snapshot: WorkloadSnapshot) -> LookedAt:
 
 
 def _decided_again(
-    relay: Relay, kind: WorkloadKind, found: tuple[WorkloadSnapshot, OriginalDecision], seen: Container[str]
+    relay: RelayManager, kind: WorkloadKind, found: tuple[WorkloadSnapshot, OriginalDecision], seen: Container[str]
 ) -> tuple[WorkloadSnapshot, OriginalDecision]:
     """The decision about a workload whose pods were looked at meanwhile, or the one before if they were not."""
     mirror, key = found[0].mirror, found[0].original.key
@@ -123,13 +123,13 @@ def _decided_again(
     return relay.originals.decision(WorkloadRef(kind.name, key)) or found
 
 
-async def workload_views(relay: Relay, namespace: str = "") -> AsyncIterator[WorkloadView]:
+async def workload_views(relay: RelayManager, namespace: str = "") -> AsyncIterator[DelegatedWorkload]:
     """All delegated workloads, or those of one namespace."""
     async for _, _, view in delegated(relay, namespace, relay.state.kinds.values()):
         yield view
 
 
-async def on_worker_of(relay: Relay, ref: WorkloadRef) -> dict[str, Any]:
+async def on_worker_of(relay: RelayManager, ref: WorkloadRef) -> dict[str, Any]:
     """The runs of one workload, and what a look at its pods shows: their number by phase, or why that is not known."""
     original = relay.state.kinds[ref.kind].originals.get(ref.key)
     runs = run_history(assignment_of(original)) if original is not None else []

@@ -17,10 +17,10 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.kube.client import Propagation
-from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.dependencies.renaming import mirror_patch
 from jobrelay.relay.fencing import deadline, renewal
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.relay.worker_assignment import Run, WorkerAssignment
 from jobrelay.workloads import MirrorParameters
 from jobrelay.workloads.metadata import is_queued, metadata_patch, queued_mirror
 
@@ -121,7 +121,7 @@ def _runs_on(snapshot: WorkloadSnapshot, worker: str, run: Run) -> bool:
     return found is not None and found.name == worker
 
 
-def _create(snapshot: WorkloadSnapshot, to: Assignment, worker: str, name: str) -> MirrorDecision:
+def _create(snapshot: WorkloadSnapshot, to: WorkerAssignment, worker: str, name: str) -> MirrorDecision:
     if snapshot.refusal(worker) is not None or snapshot.committing:
         return NOTHING
     if snapshot.unnamed_cluster:

@@ -23,7 +23,6 @@ import msgspec
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import EventNote
 from jobrelay.relay.admission import Admitted, NotAdmitted
-from jobrelay.relay.assignment import MAX_EPOCH, Assignment, invalid_epoch
 from jobrelay.relay.assignment_recovery import adopt, jumped, name_cluster, refuse_epoch, remember, unproven
 from jobrelay.relay.claims import choose_claim
 from jobrelay.relay.fencing import stopped_by_lease
@@ -43,6 +42,7 @@ from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.status_return import finished, return_status
 from jobrelay.relay.takeover import deleting, not_ours, refused
+from jobrelay.relay.worker_assignment import MAX_EPOCH, UNKNOWN_EPOCH, WorkerAssignment, invalid_epoch
 from jobrelay.workloads.names import ASSIGNMENT
 
 _MAX_JUMP: Final = 1000
@@ -104,7 +104,7 @@ def _not_admitted(snapshot: WorkloadSnapshot, answer: NotAdmitted) -> OriginalDe
     return OriginalDecision(Stage.ADMISSION, answer.sentence, status, requeue_after=answer.requeue_after)
 
 
-def _evicted(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+def _evicted(snapshot: WorkloadSnapshot, to: WorkerAssignment) -> OriginalDecision:
     """The admission of its run was taken back: that is removed, and it is placed anew when it is admitted."""
     now = snapshot.admission
     why = now.sentence if isinstance(now, NotAdmitted) else "It was admitted again since."
@@ -112,7 +112,7 @@ def _evicted(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
         held, epoch = snapshot.next_held, min(to.epoch + 1, MAX_EPOCH)
         since = format_time(snapshot.now)
         earlier = to.left(since, why)
-        new = Assignment(to.cluster, epoch, since, to.cluster, to.uid, held, waiting=True, earlier=earlier)
+        new = WorkerAssignment(to.cluster, epoch, since, to.cluster, to.uid, held, waiting=True, earlier=earlier)
         told = (EventNote("Evicted", f"Its run on {to.cluster} is removed: {why}", "Warning"),)
         return OriginalDecision(Stage.ADMISSION, why, CommitAssignment(new), told)
     if snapshot.mirrors or snapshot.held:
@@ -174,7 +174,7 @@ def _commit(
     epoch = (before.epoch if before is not None else 0) + 1
     if epoch > MAX_EPOCH:
         return refuse_epoch(f"the epoch {MAX_EPOCH} in annotation {ASSIGNMENT} is the last one; remove it")
-    new = Assignment(
+    new = WorkerAssignment(
         worker,
         epoch,
         at,
@@ -227,7 +227,7 @@ def _tried_again(snapshot: WorkloadSnapshot, placement: Placement) -> float | No
     return again
 
 
-def _assigned(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+def _assigned(snapshot: WorkloadSnapshot, to: WorkerAssignment) -> OriginalDecision:
     worker, mirror, free_at = snapshot.worker_of(to.run), snapshot.mirror, snapshot.free_at(to.run)
     ended = mirror is not None and mirror.facts.end is not None
     if snapshot.taken_back and not ended:
@@ -280,7 +280,7 @@ def _known_start(snapshot: WorkloadSnapshot, mirror: Mirror) -> bool:
     return snapshot.fenced and snapshot.lease is not None and snapshot.lease.holds(mirror.facts)
 
 
-def _record_start(to: Assignment, mirror: Mirror, *, known: bool) -> OriginalDecision:
+def _record_start(to: WorkerAssignment, mirror: Mirror, *, known: bool) -> OriginalDecision:
     started = mirror.facts.started
     text = format_time(started) if known and started is not None else ""
     sentence = (
@@ -291,7 +291,7 @@ def _record_start(to: Assignment, mirror: Mirror, *, known: bool) -> OriginalDec
     return OriginalDecision(Stage.RUNNING, sentence, RecordStart(msgspec.structs.replace(to, started=text)))
 
 
-def _stopped(snapshot: WorkloadSnapshot, to: Assignment, mirror: Mirror) -> OriginalDecision:
+def _stopped(snapshot: WorkloadSnapshot, to: WorkerAssignment, mirror: Mirror) -> OriginalDecision:
     """Its lease ran out: start it again, after a pause that grows with each time in a row."""
     stops = snapshot.lease_stops.after(to.epoch, mirror.facts, snapshot.now)
     left = stops.left(snapshot.now)
@@ -305,7 +305,7 @@ def _stopped(snapshot: WorkloadSnapshot, to: Assignment, mirror: Mirror) -> Orig
     return OriginalDecision(Stage.PLACING, sentence, events=told, requeue_after=left, lease_stops=stops)
 
 
-def _stopped_without_answer(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision | None:
+def _stopped_without_answer(snapshot: WorkloadSnapshot, to: WorkerAssignment) -> OriginalDecision | None:
     """Whoever admits it has suspended it, and waits until nothing runs: the lost worker will not tell."""
     if not snapshot.suspended_by_admission:
         return None
@@ -314,14 +314,14 @@ def _stopped_without_answer(snapshot: WorkloadSnapshot, to: Assignment) -> Origi
     return OriginalDecision(Stage.WORKER_LOST, sentence, WriteStatus(status) if status is not None else None)
 
 
-def _replace(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+def _replace(snapshot: WorkloadSnapshot, to: WorkerAssignment) -> OriginalDecision:
     """The rule for lost workers lets its run go."""
     worker = snapshot.worker_of(to.run)
     avoid = {worker.name: "it is lost"} if worker is not None else {}
     return _place(snapshot, avoid, Stage.WORKER_LOST, f"{describe_loss(snapshot, to)}.")
 
 
-def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFacts) -> OriginalDecision:
+def _without_mirror(snapshot: WorkloadSnapshot, to: WorkerAssignment, worker: WorkerFacts) -> OriginalDecision:
     """Committed, and the mirror does not exist yet."""
     if snapshot.waits_for_resume:
         return OriginalDecision(Stage.ADMISSION, f"Its mirror is created on {worker.name} when it is resumed.")
@@ -342,7 +342,10 @@ def _without_mirror(snapshot: WorkloadSnapshot, to: Assignment, worker: WorkerFa
 
 
 def _waits_for_runs(snapshot: WorkloadSnapshot, worker: str) -> str:
-    runs = ", ".join(f"run {run.epoch} on {run.cluster}" for run in snapshot.held)
+    runs = ", ".join(
+        f"{f'run {run.epoch}' if run.epoch != UNKNOWN_EPOCH else 'any earlier run'} on {run.cluster}"
+        for run in snapshot.held
+    )
     sentence = f"It starts on {worker} when {runs} is gone"
     if snapshot.why_not_gone:
         return f"{sentence}: {snapshot.why_not_gone}."
@@ -350,7 +353,7 @@ def _waits_for_runs(snapshot: WorkloadSnapshot, worker: str) -> str:
     return f"{sentence}{f', or lost at {format_time(free_at)}' if free_at is not None else ''}."
 
 
-def _not_served(snapshot: WorkloadSnapshot, to: Assignment) -> OriginalDecision:
+def _not_served(snapshot: WorkloadSnapshot, to: WorkerAssignment) -> OriginalDecision:
     """Its mirror may still run where the relay cannot see it, so it is not started elsewhere."""
     place = snapshot.original.namespace
     sentence = (

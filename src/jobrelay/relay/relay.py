@@ -15,7 +15,6 @@ from secrets import token_bytes
 
 from jobrelay.control import Group, Manager, Runnable, RunnablesCollector
 from jobrelay.kube import (
-    Cache,
     Client,
     Clock,
     ConnectError,
@@ -40,8 +39,9 @@ from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.line_view import LinePlace, line_places
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
 from jobrelay.relay.mirror_pods.looks import LookedAt, Looks
-from jobrelay.relay.mirror_pods.seen import Look
+from jobrelay.relay.mirror_pods.seen import PodInspection
 from jobrelay.relay.multikueue.dispatching import Dispatching
+from jobrelay.relay.multikueue.leader import LeaderContext
 from jobrelay.relay.multikueue.multikueue import MultiKueue, MultiKueueGate
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
@@ -59,9 +59,9 @@ from jobrelay.relay.workers import (
     UsableKubeconfig,
     WorkerSource,
     over_network,
-    strip_managed_fields,
 )
 from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
+from jobrelay.relay.workers.management_cache import management_cache
 from jobrelay.relay.workers.multikueue import WORKLOADS
 from jobrelay.relay.workers.proof_secret import ProofSecret
 from jobrelay.relay.workers.proving import Proofs
@@ -88,7 +88,7 @@ async def find_origin(client: Client) -> str:
     return f"jobrelay-{system.uid[:13]}"
 
 
-class Relay:
+class RelayManager:
     """Runs delegated workloads of the management cluster that `client` reaches on the workers that `source` names.
 
     `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
@@ -125,9 +125,7 @@ class Relay:
         own = LeaderTransport(MeteredTransport(client.transport, "management", metrics), self.leads)
         client = Client(own, clock=clock, timeout=REQUEST_TIMEOUT)
 
-        namespaces = Cache(
-            client, NAMESPACES, clock=clock, random=random, transform=strip_managed_fields, idle_timeout=SILENCE
-        )
+        namespaces = management_cache(client, NAMESPACES, clock=clock, random=random, idle_timeout=SILENCE)
         placer = Placer()
         policies = NamespacePolicies(namespaces, placer.parse, policy)
         self.kinds = FollowedKinds(adapters, client, clock=clock, random=random, silence=SILENCE)
@@ -223,8 +221,8 @@ class Relay:
             writers.append(sweep)
         if kueue is not None:
             checks = MultiKueue(
-                kueue, self.kinds.kinds.values(), self.registry, self.snapshots, client, recorder,
-                clock=clock, leads=self.leads, grace=grace,
+                kueue, self.kinds.kinds.values(), self.registry, self.snapshots,
+                LeaderContext(client, recorder, clock, self.leads, grace),
             )  # fmt: skip
             self.dispatcher.subscribe(checks.worker_changed)
             watches, writers = [*watches, kueue.objects], [*writers, *checks.runnables]
@@ -274,7 +272,7 @@ class Relay:
             raise ConnectError(known.reason if known is not None else "it is not registered")
         return known.spec.access.connection
 
-    async def look_at(self, ref: WorkloadRef) -> Look | None:
+    async def look_at(self, ref: WorkloadRef) -> PodInspection | None:
         """A closer look at the pods of a workload's present run; None if it has no mirror. Raises KubeError, and
         TimeoutError if its worker takes too long."""
         found = self.originals.decision(ref)

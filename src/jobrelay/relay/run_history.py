@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobrelay.relay.assignment import Assignment
+from jobrelay.relay.worker_assignment import WorkerAssignment
 
 
-def run_history(to: Assignment | None) -> list[dict[str, Any]]:
+def run_history(to: WorkerAssignment | None) -> list[dict[str, Any]]:
     """The runs that an assignment tells of, the latest first: the present one, earlier ones, and those that may still
     exist somewhere."""
     if to is None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from jobrelay.relay.assignment import Run
+from jobrelay.relay.worker_assignment import Run
 
 
 class KnownRun(msgspec.Struct, frozen=True):

@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
+from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import SERVICEACCOUNTS
-from jobrelay.relay.admission import ADMITTED, Admission, Admitted, NotAdmitted
-from jobrelay.relay.assignment import Assignment, Run
+from jobrelay.relay.admission import ADMITTED, AdmissionAnswer, Admitted, NotAdmitted
 from jobrelay.relay.claims import LineRank
 from jobrelay.relay.dependencies.answers import MOST_ASKED, NO_ANSWERS, Answers, missing, unanswered
 from jobrelay.relay.dependencies.texts import lacks
@@ -29,6 +29,7 @@ from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_re
 from jobrelay.relay.proofs import ProofKeys, ProofSubject, cluster_binding
 from jobrelay.relay.runs import NO_RUNS, RunHistory
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_assignment import MOST_HELD, UNKNOWN_EPOCH, Run, WorkerAssignment
 from jobrelay.relay.workload_kind import WorkloadRef, mirror_name
 from jobrelay.workloads import Adapter, ObjectName, Reference, Workload, WorkloadDemand, demand_of, references_of
 from jobrelay.workloads.priority import priority_class
@@ -53,7 +54,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     original: Object
     workload: Workload
     """The original as its adapter reads it."""
-    assignment: Assignment | None
+    assignment: WorkerAssignment | None
     mirrors: Mapping[str, Mirror]
     """By worker; only those that carry the uid of this original."""
     workers: Mapping[str, WorkerFacts]
@@ -79,7 +80,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     inherited: bool = False
     """Whether this process did not see it from its beginning."""
     runs: RunHistory = NO_RUNS
-    remembered: Assignment | None = None
+    remembered: WorkerAssignment | None = None
     """The newest assignment that this process wrote, or the one that it found first."""
     committing: bool = False
     """Whether another assignment is being written."""
@@ -97,7 +98,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     """By worker: which of the objects that workloads name exist there."""
     definitions: Mapping[ObjectName, Object] = {}
     """Objects of the management cluster that name others in turn."""
-    admission: Admission = ADMITTED
+    admission: AdmissionAnswer = ADMITTED
     """Whether it may be placed, and on which workers."""
     priority_of: Callable[[str], int] = lambda name: 0
     """From the name of a PriorityClass, which may be empty, to its value."""
@@ -331,9 +332,26 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     def next_held(self) -> tuple[Run, ...]:
         """What the next assignment has to hold; nothing was ever created for one that `waiting` marks."""
         to = self.assignment
-        if to is None or to.waiting or not self.runs.may_exist(to.run) or self.lets_go(to.run):
+        if to is None:
+            return (*self.held, *self._unknown_runs)[:MOST_HELD]
+        if to.waiting or not self.runs.may_exist(to.run) or self.lets_go(to.run):
             return self.held
         return (*self.held, to.run)
+
+    @property
+    def _unknown_runs(self) -> tuple[Run, ...]:
+        """A run on each worker, also on those that were removed, if it was started by one that no assignment names.
+
+        Its status shows that. Somebody removed the assignment while no relay looked on, and a mirror that is not seen
+        may have been deleted without its pods, may have lost its label, or may be on a worker that was removed. The
+        worker that has it is not known, so all of them have to prove that it is gone.
+        """
+        if not self.inherited or self.workload.started is None:
+            return ()
+        started = format_time(self.workload.started)
+        here = [Run(worker.name, UNKNOWN_EPOCH, worker.identity, started) for worker in self.workers.values()]
+        gone = [Run(name, UNKNOWN_EPOCH, started=started) for name in self.removed]
+        return tuple(run for run in (*here, *gone) if not self.lets_go(run))
 
     @cached_property
     def unseen(self) -> tuple[str, ...]:

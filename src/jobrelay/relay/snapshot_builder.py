@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from jobrelay.kube import Object
 from jobrelay.relay.admission import AdmissionGate
-from jobrelay.relay.assignment import assignment_of, epoch_of
 from jobrelay.relay.fencing import NO_STOPS
 from jobrelay.relay.mirror_pods.looks import Looks
 from jobrelay.relay.mirror_pods.seen import NOTHING_SEEN, PodsSeen, pods_seen
@@ -20,6 +19,7 @@ from jobrelay.relay.placement import PlacementPolicy, Placer
 from jobrelay.relay.runs import NO_RUNS
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.state import RelayState
+from jobrelay.relay.worker_assignment import assignment_of, epoch_of
 from jobrelay.relay.workers import Registry, WorkerConnection
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 

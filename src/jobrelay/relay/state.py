@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from jobrelay.kube import Clock, Object
-from jobrelay.relay.assignment import Run, assignment_of, epoch_of
 from jobrelay.relay.dependencies.answers import DependencyAnswers
 from jobrelay.relay.durations import RunDurations
 from jobrelay.relay.estimate import LineWork
@@ -22,6 +21,7 @@ from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.placement import CapacityTracker
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_assignment import Run, assignment_of, epoch_of
 from jobrelay.relay.worker_load import WorkerLoad
 from jobrelay.relay.workload_kind import WorkloadKind, origin_uid
 from jobrelay.relay.workload_record import WorkloadRecord

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from jobrelay.kube import Cache, Object
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import is_built_in as is_built_in
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.lookalikes import LookAlikes
 from jobrelay.relay.signal import Signal
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.workloads import Adapter
 from jobrelay.workloads.names import ORIGIN_NAME, ORIGIN_UID
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from jobrelay.relay.assignment import Assignment, Run
 from jobrelay.relay.fencing import NO_STOPS, LeaseStops
 from jobrelay.relay.model import Refusal
 from jobrelay.relay.runs import RunHistory
+from jobrelay.relay.worker_assignment import Run, WorkerAssignment
 
 _NO_REFUSALS: Final[Mapping[str, Refusal]] = MappingProxyType({})
 
@@ -28,7 +28,7 @@ class WorkloadRecord:
     created_epoch: int = 0
     """The last epoch that a mirror was created for."""
     runs: RunHistory = field(default_factory=RunHistory)
-    assignment: Assignment | None = None
+    assignment: WorkerAssignment | None = None
     """The newest assignment that this process wrote, or the one that it found first."""
     committing: bool = False
     """Whether an assignment is being written: nothing is created for the one before any more."""
@@ -68,13 +68,13 @@ class WorkloadRecord:
     def status_written(self) -> None:
         self.status_held_since = None
 
-    def found(self, assignment: Assignment) -> None:
+    def found(self, assignment: WorkerAssignment) -> None:
         """An original has this assignment, whoever wrote it."""
         if self.assignment is None:
             self.assignment = assignment
         self.runs.seen(assignment.run)
 
-    def committed(self, assignment: Assignment, *, starts: bool) -> None:
+    def committed(self, assignment: WorkerAssignment, *, starts: bool) -> None:
         """This process has written an assignment, which starts a run or names one that was there before."""
         self.assignment, self.committing = assignment, False
         if starts:

@@ -17,9 +17,9 @@ from jobrelay.kube.resource import PODS
 from jobrelay.operate.errors import OperateError
 from jobrelay.operate.registry import worker_connection
 from jobrelay.operate.relay_client import NotServed, NotStarted, api_exec
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.mirror_pods.choosing import NotChosen, PodProblem, choose_pod, worker_forbids
 from jobrelay.relay.mirror_pods.listing import MirrorPods
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.sdk.errors import RelayError
 from jobrelay.sdk.pod_logs import mirrors_of
 from jobrelay.sdk.relay import AsyncRelay, WorkloadLike

@@ -7,8 +7,8 @@ from typing import Any
 
 from jobrelay.kube import Client, Forbidden, Object
 from jobrelay.kube.resource import EVENTS_CORE
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.run_history import run_history
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.sdk.relay_api import RelayAddress, try_query_relay
 from jobrelay.sdk.workloads import get_workload, is_delegated, workload_status
 from jobrelay.workloads import Adapter

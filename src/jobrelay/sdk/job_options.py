@@ -35,7 +35,7 @@ class JobOptions:
 
 
 def job_manifest(options: JobOptions) -> dict[str, Any]:
-    """The manifest; raises RelayError for an amount that is none."""
+    """The manifest; raises RelayError for an invalid quantity."""
     container: dict[str, Any] = {"name": "main", "image": options.image}
     if options.command:
         container["command"] = list(options.command)

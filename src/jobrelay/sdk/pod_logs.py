@@ -55,7 +55,7 @@ Emit: TypeAlias = Callable[[LogLine], Awaitable[None]]
 
 
 class MirrorLogs:
-    """The logs of the mirror of one original; `client` is one of its worker. `note` is told what cannot be read."""
+    """The logs of the mirror of one original; `client` is one of its worker. `note` gets what cannot be read."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Tells the user of one workload what becomes of it: why it waits, where it was placed, that it moves.
+"""Reports the progress of one workload to its user: why it waits, where it was placed, that it moves.
 
-Most workloads are placed at once. So why one waits is told only if it still does after some patience, and again when
-the reason is another one.
+Most workloads are placed at once. So the reason for waiting is reported only if it still waits after a few
+seconds, and again when the reason changes.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Self
 
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.workloads import Adapter, Workload
 
-__all__ = ["PATIENCE", "Progress", "progress_line"]
+__all__ = ["PATIENCE", "WorkloadProgress", "progress_line"]
 
 PATIENCE: Final = 2.0
-"""For how many seconds a workload may wait before it is told why."""
+"""How many seconds a workload waits before the reason is reported."""
 
 
 def progress_line(shown: str, facts: Workload, run: tuple[str, int] | None, before: tuple[str, int] | None) -> str:
-    """What is new about a workload; `run` is its worker and the number of the run, `before` the one told last."""
+    """What is new about a workload; `run` is its worker and the number of the run, `before` the one reported last."""
     if facts.end is not None or run is None or run == before:
         return ""
     worker, epoch = run
     return f"{shown} {'is placed on' if before is None else 'moves to'} {worker} (run {epoch})"
 
 
-class Progress:
+class WorkloadProgress:
     """Follows the versions of one workload that `update` is given. `why` asks for the reason of waiting; `note` is
     told. Used as `async with`, since the question is a task of its own."""
 

@@ -20,7 +20,7 @@ from jobrelay.sdk.explaining import explain_workload, sentence_of
 from jobrelay.sdk.following import until_end
 from jobrelay.sdk.names import LEASE, SYSTEM_NAMESPACE, WorkloadName
 from jobrelay.sdk.pod_logs import LogLine, LogOptions
-from jobrelay.sdk.progress import Progress
+from jobrelay.sdk.progress import WorkloadProgress
 from jobrelay.sdk.relay_api import RelayUnreachable, query_relay
 from jobrelay.sdk.workload_logs import WorkloadLogs
 from jobrelay.sdk.workloads import find_adapter, get_workload, is_delegated, not_served
@@ -163,14 +163,14 @@ class AsyncRelay:
     ) -> WorkloadResult:
         """Wait for the end of a workload, for so many seconds at most; raises WaitTimeout.
 
-        `note` is told on the way why it waits, where it was placed, and when it moves.
+        `note` is called with why it waits, where it was placed, and when it moves.
         """
         adapter, name, namespace = await self.find(workload)
 
         async def why() -> str:
             return await sentence_of(self.client, self, adapter, name, namespace)
 
-        async with Progress(adapter, f"{adapter.resource.kind.lower()}/{name}", why, note) as progress:
+        async with WorkloadProgress(adapter, f"{adapter.resource.kind.lower()}/{name}", why, note) as progress:
             found = await until_end(self.client, adapter, name, namespace, within=within, on_change=progress.update)
         end = adapter.read(found).end
         assert end is not None

@@ -1,4 +1,4 @@
-"""What became of a workload, in the order of time: from its object, its conditions and its events.
+"""The timeline of a workload, from its object, its conditions and its events.
 
 Objects and conditions have times in whole seconds, newer events in microseconds. All are taken in whole seconds: a
 fraction would order what happened in one second wrongly, and durations would not fit the times beside them.
@@ -13,7 +13,7 @@ from typing import Any
 
 from jobrelay.apimachinery.times import TimeError, parse_time
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import Assignment, assignment_of
+from jobrelay.relay.worker_assignment import WorkerAssignment, assignment_of
 from jobrelay.sdk.explaining import event_time
 from jobrelay.workloads import Adapter
 
@@ -50,7 +50,7 @@ def _of_object(adapter: Adapter, obj: Object) -> Iterator[Moment]:
     yield from _at(obj.metadata.deletion_timestamp, "deletion asked for")
 
 
-def _of_runs(to: Assignment) -> Iterator[Moment]:
+def _of_runs(to: WorkerAssignment) -> Iterator[Moment]:
     for past in to.earlier:
         yield from _at(past.since, f"assigned to {past.cluster} (run {past.epoch})")
         yield from _at(past.until, f"left {past.cluster} (run {past.epoch}): {past.why or 'it was placed again'}")

@@ -12,14 +12,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from jobrelay.kube import Client, Connection, KubeError, Object, TransportError, connect
-from jobrelay.relay.assignment import Assignment, assignment_of
 from jobrelay.relay.kept_logs.kept import LogChoice, chosen_lines
 from jobrelay.relay.kept_logs.reading import kept_notice, read_kept
+from jobrelay.relay.worker_assignment import WorkerAssignment, assignment_of
 from jobrelay.sdk.errors import RelayError
 from jobrelay.sdk.explaining import sentence_of
 from jobrelay.sdk.following import versions
 from jobrelay.sdk.pod_logs import Emit, LogLine, LogOptions, MirrorLogs
-from jobrelay.sdk.progress import Progress
+from jobrelay.sdk.progress import WorkloadProgress
 from jobrelay.sdk.relay_api import RelayAddress
 from jobrelay.sdk.workloads import get_workload
 from jobrelay.workloads import Adapter
@@ -30,7 +30,7 @@ _LOOK_AGAIN = 0.25
 
 
 class WorkloadLogs:
-    """The logs of one workload; `note` is told what the reader has to know beside the lines."""
+    """The logs of one workload; `note` is called with what the reader should know besides the lines."""
 
     def __init__(
         self,
@@ -86,13 +86,13 @@ class WorkloadLogs:
         except* (KubeError, RelayError) as errors:
             raise errors.exceptions[0] from None
 
-    def _progress(self) -> Progress:
+    def _progress(self) -> WorkloadProgress:
         async def why() -> str:
             return await sentence_of(self._client, self._at, self._adapter, self._name, self._namespace)
 
-        return Progress(self._adapter, self._shown, why, self._note)
+        return WorkloadProgress(self._adapter, self._shown, why, self._note)
 
-    async def _follow(self, tasks: asyncio.TaskGroup, progress: Progress, emit: Emit) -> None:
+    async def _follow(self, tasks: asyncio.TaskGroup, progress: WorkloadProgress, emit: Emit) -> None:
         over, run, following = asyncio.Event(), None, None
         async for original in versions(self._client, self._adapter, self._name, self._namespace):
             progress.update(original)
@@ -105,7 +105,7 @@ class WorkloadLogs:
                 over.set()
                 return
 
-    async def _follow_run(self, original: Object, to: Assignment, emit: Emit, over: asyncio.Event) -> None:
+    async def _follow_run(self, original: Object, to: WorkerAssignment, emit: Emit, over: asyncio.Event) -> None:
         """A worker that is lost ends this, but not the whole: the workload may move."""
         connection = await self._worker(to)
         try:
@@ -116,7 +116,7 @@ class WorkloadLogs:
         except TransportError as error:
             self._note(f"the logs on {to.cluster} break off: {error}")
 
-    async def _assigned(self, end: float) -> tuple[Object, Assignment]:
+    async def _assigned(self, end: float) -> tuple[Object, WorkerAssignment]:
         with suppress(TimeoutError):
             async with asyncio.timeout_at(end):
                 async for original in versions(self._client, self._adapter, self._name, self._namespace):
@@ -126,13 +126,13 @@ class WorkloadLogs:
         hint = f"`jobrelay explain {self._shown} -n {self._namespace}` says why"
         raise RelayError(f"no worker runs {self._adapter.resource.kind} {self._namespace}/{self._name} yet", hint)
 
-    async def _worker(self, to: Assignment) -> Connection:
+    async def _worker(self, to: WorkerAssignment) -> Connection:
         from jobrelay.operate.registry import worker_connection
 
         return await worker_connection(self._client, to.cluster, self._at.relay_namespace)
 
 
-async def _until_started(logs: MirrorLogs, to: Assignment, end: float) -> None:
+async def _until_started(logs: MirrorLogs, to: WorkerAssignment, end: float) -> None:
     """Wait for the first pod that has started."""
     while not await logs.started():
         if asyncio.get_running_loop().time() >= end:

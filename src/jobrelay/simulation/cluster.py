@@ -33,7 +33,7 @@ from jobrelay.control import ControllerContext
 from jobrelay.kube.pki import make_authority
 from jobrelay.kube.transport import Request, Transport
 from jobrelay.simulation.clock import START, SimulatedClock
-from jobrelay.simulation.loop import Process, VirtualLoop
+from jobrelay.simulation.loop import SimulatedProcess, VirtualLoop
 from jobrelay.simulation.model_server import ADMIN, ModelServer
 from jobrelay.simulation.network import Network
 from jobrelay.simulation.schedules import ApiServerKind
@@ -94,9 +94,9 @@ class SimulatedCluster:
         self._server = server
         self._entrance: Transport | None = None
         self._disk = _Disk(_new_cluster(self._uid))
-        self.process = Process(f"{name}/apiserver")
-        self.controllers = Process(f"{name}/controllers")
-        self.kubelets = Process(f"{name}/nodes")
+        self.process = SimulatedProcess(f"{name}/apiserver")
+        self.controllers = SimulatedProcess(f"{name}/controllers")
+        self.kubelets = SimulatedProcess(f"{name}/nodes")
 
     def _uid(self) -> str:
         return f"{self._random.getrandbits(32):08x}-0000-4000-8000-{self._random.getrandbits(48):012x}"
@@ -117,7 +117,7 @@ class SimulatedCluster:
         if self.serving:
             self.crash_api()
         self._loop.kill(self.process)
-        self.process = Process(self.process.name)
+        self.process = SimulatedProcess(self.process.name)
         self._loop.start(self.process, self._serve())
 
     def crash_api(self) -> None:
@@ -153,7 +153,7 @@ class SimulatedCluster:
     def start_controllers(self) -> None:
         """Start them, or start them again."""
         self._loop.kill(self.controllers)
-        self.controllers = Process(self.controllers.name)
+        self.controllers = SimulatedProcess(self.controllers.name)
         context = self._context(self.controllers)
         job.set_up(context)
         ttl.set_up(context)
@@ -162,12 +162,12 @@ class SimulatedCluster:
     def start_nodes(self) -> None:
         """Start them, or start them again."""
         self._loop.kill(self.kubelets)
-        self.kubelets = Process(self.kubelets.name)
+        self.kubelets = SimulatedProcess(self.kubelets.name)
         context = self._context(self.kubelets)
         set_up(context, NodeSettings(runtime="scripted", cpu="4", memory="8Gi"))
         self._loop.start(self.kubelets, context.manager.run())
 
-    def _context(self, process: Process) -> ControllerContext:
+    def _context(self, process: SimulatedProcess) -> ControllerContext:
         transport = self._network.transport(process.name, lambda: self)
         return ControllerContext(transport, clock=self.clock, random=Random(self._random.random()))
 

@@ -11,14 +11,14 @@ from jobrelay.cluster.store.store import Change
 from jobrelay.kube import Client, Connection, LeaderElection, LeadershipLost
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.model import State
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.workers import WorkerSource
 from jobrelay.relay.workers.bounds import Bounds
 from jobrelay.relay.workers.spec import UsableKubeconfig, WorkerSpec
 from jobrelay.simulation.clock import SimulatedClock
 from jobrelay.simulation.cluster import SimulatedCluster
-from jobrelay.simulation.loop import Process, VirtualLoop
+from jobrelay.simulation.loop import SimulatedProcess, VirtualLoop
 from jobrelay.simulation.network import Network
 from jobrelay.simulation.schedules import ApiServerKind
 
@@ -37,7 +37,7 @@ class Registrations:
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
         self._specs: dict[str, WorkerSpec] = {}
-        self._subscribers: list[tuple[Process, Callable[[], None]]] = []
+        self._subscribers: list[tuple[SimulatedProcess, Callable[[], None]]] = []
 
     @property
     def specs(self) -> Mapping[str, WorkerSpec]:
@@ -59,7 +59,7 @@ class Registrations:
             self._specs = self._specs | {name: replace(self._specs[name], state=state)}
             self._notify()
 
-    def subscribe(self, process: Process, callback: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, process: SimulatedProcess, callback: Callable[[], None]) -> Callable[[], None]:
         entry = (process, callback)
         self._subscribers.append(entry)
         return lambda: self._subscribers.remove(entry)
@@ -73,7 +73,7 @@ class Registrations:
 class _Source(WorkerSource):
     """The registrations as one relay sees them."""
 
-    def __init__(self, registrations: Registrations, process: Process) -> None:
+    def __init__(self, registrations: Registrations, process: SimulatedProcess) -> None:
         self._registrations, self._process = registrations, process
 
     @property
@@ -96,13 +96,13 @@ class RelayReplica:
     def __init__(self, name: str, fleet: SimulatedFleet) -> None:
         self.name, self.clock = name, SimulatedClock(fleet.loop)
         self._fleet = fleet
-        self.process = Process(name)
-        self.relay: Relay | None = None
+        self.process = SimulatedProcess(name)
+        self.relay: RelayManager | None = None
 
     def start(self) -> None:
         """Start it, or start it again."""
         self.crash()
-        self.process = Process(self.name)
+        self.process = SimulatedProcess(self.name)
         self._fleet.loop.start(self.process, self._run())
 
     def crash(self) -> None:
@@ -125,7 +125,7 @@ class RelayReplica:
                 clock=self.clock,
                 random=Random(fleet.random.random()),
             )
-            self.relay = Relay(
+            self.relay = RelayManager(
                 Client(transport, clock=self.clock),
                 _Source(fleet.registrations, self.process),
                 fleet.settings,
@@ -174,7 +174,7 @@ class SimulatedFleet:
         self.clusters = self.workers | ({"spare": self._cluster("spare", on_change=on_change)} if spare else {})
         """All clusters that can be registered, by their addresses."""
         self.relays = {name: RelayReplica(name, self) for name in ("relay-1", "relay-2")}
-        self.user = Process("user")
+        self.user = SimulatedProcess("user")
 
     def _cluster(
         self, name: str, *, nodes: bool = True, on_change: Callable[[str, str, Change], None] | None = None

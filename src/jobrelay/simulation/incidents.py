@@ -13,7 +13,7 @@ from random import Random
 from jobrelay.relay.model import State
 from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.fleet import SimulatedFleet
-from jobrelay.simulation.loop import Process
+from jobrelay.simulation.loop import SimulatedProcess
 from jobrelay.simulation.moments import LATE, Moments
 from jobrelay.simulation.network import Cut, Disturbance, Link
 from jobrelay.simulation.people import People
@@ -178,7 +178,7 @@ class Incidents:
     def _cluster(self, name: str) -> SimulatedCluster:
         return self._fleet.management if name == "management" else self._fleet.workers[name]
 
-    def _process(self, target: str) -> Process:
+    def _process(self, target: str) -> SimulatedProcess:
         name, _, part = target.partition("/")
         if not part:
             return self._fleet.relays[name].process

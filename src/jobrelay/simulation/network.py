@@ -19,7 +19,7 @@ import msgspec
 
 from jobrelay.kube.errors import ConnectError, TransportError
 from jobrelay.kube.transport import Headers, Request, Response, Transport
-from jobrelay.simulation.loop import Process, VirtualLoop
+from jobrelay.simulation.loop import SimulatedProcess, VirtualLoop
 
 
 class Cut(StrEnum):
@@ -34,7 +34,7 @@ class Server(Protocol):
     """What answers at the other end of a link."""
 
     name: str
-    process: Process
+    process: SimulatedProcess
 
     def entrance(self, request: Request) -> Transport | None:
         """Where a request goes in; None while nothing listens."""
@@ -141,7 +141,7 @@ class Network:
 
     def __init__(self, loop: VirtualLoop, random: Random) -> None:
         self._loop, self._random = loop, random
-        self._process = Process("network")
+        self._process = SimulatedProcess("network")
         self._closed = False
         self._links: dict[tuple[str, str], Link] = {}
 

@@ -238,8 +238,13 @@ class People:
     async def clean_up(self) -> None:
         """Do what the relay asks people for, until there is no more to do.
 
-        They end floods, delete mirrors of forged runs, and put labels back that a backup does not have.
+        They end floods, delete mirrors of forged runs, put labels back that a backup does not have, and resume Jobs
+        that a backup has suspended.
         """
+        for job in self._fleet.management.read("jobs.batch"):
+            if job["spec"].get("suspend"):
+                resume = partial(self._fleet.client().patch, JOBS, job["metadata"]["name"], _RESUME)
+                await self._again(partial(resume, job["metadata"]["namespace"]))
         for _ in range(_ATTEMPTS):
             done = [await self._clean_up(worker) for worker in self._fleet.workers.values()]
             if not any(done):

@@ -12,9 +12,9 @@ from typing import Any
 from jobrelay.cluster.store.store import Change
 from jobrelay.kube import KubeError, Object
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.model import State
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.simulation.cluster import SimulatedCluster
 from jobrelay.simulation.fleet import SimulatedFleet
 from jobrelay.simulation.incidents import SECOND_NAME, Incidents
@@ -82,9 +82,6 @@ class _Play:
 
     def run(self) -> Outcome:
         self.fleet.loop.run(self._main())
-        self._outcome.digest = self._digest.hexdigest()
-        self._outcome.seconds, self._outcome.steps = self.fleet.loop.time(), self.fleet.loop.steps
-        self._outcome.writes = self._writes()
         return self._outcome
 
     def _writes(self) -> int:
@@ -110,6 +107,11 @@ class _Play:
         await asyncio.wait((play, over), return_when=asyncio.FIRST_COMPLETED)
         if play.done():
             play.result()
+        for failure in self.fleet.loop.failures:
+            self._broken("no-crash", f"a part of the fleet ended by {failure!r}")
+        self._outcome.digest = self._digest.hexdigest()
+        self._outcome.seconds, self._outcome.steps = self.fleet.loop.time(), self.fleet.loop.steps
+        self._outcome.writes = self._writes()
         self.fleet.network.close()
 
     async def _play(self) -> None:

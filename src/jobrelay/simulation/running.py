@@ -41,7 +41,7 @@ _decoder = msgspec.json.Decoder(_ObservedObject)
 _CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 
 
-class Run(NamedTuple):
+class MirrorRun(NamedTuple):
     """One mirror on one cluster."""
 
     cluster: str
@@ -54,8 +54,8 @@ class DoubleRun:
 
     at: float
     workload: str
-    first: Run
-    second: Run
+    first: MirrorRun
+    second: MirrorRun
 
     def __str__(self) -> str:
         return f"{self.workload} runs on {self.second.cluster} while it still runs on {self.first.cluster}"
@@ -72,7 +72,7 @@ class RunningPods:
     succeeded: set[str] = field(default_factory=set)
     """The workloads that had a pod which succeeded."""
     _workloads: dict[str, str] = field(default_factory=dict)
-    _running: dict[str, dict[Run, set[str]]] = field(default_factory=dict)
+    _running: dict[str, dict[MirrorRun, set[str]]] = field(default_factory=dict)
 
     def changed(self, cluster: str, resource: str, change: Change) -> None:
         """A change was committed."""
@@ -98,7 +98,7 @@ class RunningPods:
         workload = self._workloads.get(mirror)
         if workload is None:
             return
-        run = Run(cluster, mirror)
+        run = MirrorRun(cluster, mirror)
         if exists and found.status.phase == "Running":
             self._started(workload, run, found.metadata.uid)
         else:
@@ -106,7 +106,7 @@ class RunningPods:
                 self.succeeded.add(workload)
             self._stopped(workload, run, found.metadata.uid)
 
-    def _started(self, workload: str, run: Run, pod: str) -> None:
+    def _started(self, workload: str, run: MirrorRun, pod: str) -> None:
         self.started.setdefault(workload, self.time())
         runs = self._running.setdefault(workload, {})
         if run not in runs:
@@ -114,7 +114,7 @@ class RunningPods:
                 self.on_double_run(DoubleRun(self.time(), workload, other, run))
         runs.setdefault(run, set()).add(pod)
 
-    def _stopped(self, workload: str, run: Run, pod: str) -> None:
+    def _stopped(self, workload: str, run: MirrorRun, pod: str) -> None:
         runs = self._running.get(workload, {})
         pods = runs.get(run)
         if pods is not None:

@@ -1,7 +1,7 @@
-"""Who looks: the owner of a kubeconfig at their own machine, or whoever signs in to a relay with a token.
+"""Who may view the pages: the owner of a kubeconfig on their own machine, or a user who signs in with a token.
 
-Both give each request a `Backend` with the rights of that person. The local server is opened by a URL with a random
-token, which becomes a cookie that pages of other sites cannot have sent, so that these and other users of the machine
+Both give each request a `DashboardBackend` with the rights of that person. The local server is opened by a URL with a
+random token, which becomes a cookie that pages of other sites cannot send, so that these and other users of the machine
 get nothing. Inside a relay a person gives a token that the management cluster knows. It is kept in a cookie of their
 browser and nowhere else, so every replica can answer. Who sends an Authorization header, as proxies that sign people in
 do, needs no cookie.
@@ -20,7 +20,7 @@ from aiohttp import hdrs, web
 
 from jobrelay.kube import Client, Clock, Connection, connect
 from jobrelay.kube.credentials import Credential, StaticCredentials, bearer
-from jobrelay.web.backend import Backend
+from jobrelay.web.backend import DashboardBackend
 from jobrelay.web.rendering import render
 from jobrelay.web.security import is_same_origin
 
@@ -28,22 +28,22 @@ _LONGEST_TOKEN: Final = 3800
 """Browsers keep cookies of 4 KiB."""
 
 
-class Access(Protocol):
-    """How people are let in; `base` is the path below which the pages are."""
+class DashboardAccess(Protocol):
+    """How viewers are authenticated; `base` is the path below which the pages are."""
 
     base: str
     signs_in: bool
 
     def refusal(self, request: web.Request) -> web.Response | None:
-        """The answer to somebody who is not let in; None if they are."""
+        """The response for a viewer who is not authenticated; None if they are."""
         ...
 
-    def backend(self, request: web.Request) -> AbstractAsyncContextManager[Backend]:
-        """What is read as the person who sent a request that was let in."""
+    def backend(self, request: web.Request) -> AbstractAsyncContextManager[DashboardBackend]:
+        """The backend that reads as the viewer who sent an authenticated request."""
         ...
 
     def add_routes(self, app: web.Application) -> None:
-        """The requests that are about getting in."""
+        """Add the routes for signing in and out."""
         ...
 
 
@@ -53,7 +53,7 @@ class LocalAccess:
     base, signs_in = "", False
 
     def __init__(self, client: Client, namespace: str, token: str, clock: Clock) -> None:
-        self._token, self._backend = token, Backend(client, namespace, clock)
+        self._token, self._backend = token, DashboardBackend(client, namespace, clock)
 
     def refusal(self, request: web.Request) -> web.Response | None:
         given = request.query.get("token", "")
@@ -69,7 +69,7 @@ class LocalAccess:
         return _page(HTTPStatus.UNAUTHORIZED, render("locked.html", base=self.base))
 
     @asynccontextmanager
-    async def backend(self, request: web.Request) -> AsyncIterator[Backend]:
+    async def backend(self, request: web.Request) -> AsyncIterator[DashboardBackend]:
         yield self._backend
 
     def add_routes(self, app: web.Application) -> None:
@@ -105,11 +105,11 @@ class TokenAccess:
         return found if _is_token(found) else ""
 
     @asynccontextmanager
-    async def backend(self, request: web.Request) -> AsyncIterator[Backend]:
+    async def backend(self, request: web.Request) -> AsyncIterator[DashboardBackend]:
         """With a connection of its own, since its rights are those of one person."""
         credentials = StaticCredentials(Credential(bearer(self._token(request))))
         async with connect(replace(self._connection, credentials=credentials, headers={})) as client:
-            yield Backend(client, "", self._clock)
+            yield DashboardBackend(client, "", self._clock)
 
     def add_routes(self, app: web.Application) -> None:
         app.router.add_post("/sign-in", self._sign_in)

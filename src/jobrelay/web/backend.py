@@ -1,4 +1,4 @@
-"""What the pages show, read from the management cluster and the relay's API as the person who looks."""
+"""What the pages show, read from the management cluster and the relay's API with the viewer's rights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jobrelay.relay.original_decision import Stage
 from jobrelay.sdk.relay import AsyncRelay
 from jobrelay.sdk.timeline import timeline
 from jobrelay.sdk.workloads import find_adapter, get_workload
-from jobrelay.web.queues import QueueState, pending_rows, queue_state
+from jobrelay.web.queues import QueueSummary, pending_rows, queue_state
 from jobrelay.workloads import Adapter
 
 _REMEMBERED: Final = 30.0
@@ -32,7 +32,7 @@ _SCREENED: Final = ("managedFields",)
 
 
 class WorkloadDetails(msgspec.Struct, frozen=True):
-    """One workload: what the relay says, what became of it in the order of time, and the object."""
+    """One workload: what the relay says, its timeline, and the object."""
 
     found: dict[str, Any]
     events: list[dict[str, Any]]
@@ -40,19 +40,19 @@ class WorkloadDetails(msgspec.Struct, frozen=True):
     manifest: str
 
 
-class Queues(msgspec.Struct, frozen=True):
+class QueueListing(msgspec.Struct, frozen=True):
     """The queues that the viewer may list, and some of what waits in them; `problem` says what they may not list."""
 
-    cluster: list[QueueState] = []
-    local: list[QueueState] = []
+    cluster: list[QueueSummary] = []
+    local: list[QueueSummary] = []
     pending: list[dict[str, Any]] = []
     problem: str = ""
 
 
-class Backend:
-    """Reads as whoever `client` is. `namespace` is shown where the viewer may not see all; empty if none is known.
+class DashboardBackend:
+    """Reads with the rights of `client`. `namespace` is shown where the viewer may not see all; empty if none is known.
 
-    Methods raise KubeError, and ValueError for names that are none.
+    Methods raise KubeError, and ValueError for invalid names.
     """
 
     def __init__(self, client: Client, namespace: str, clock: Clock) -> None:
@@ -111,7 +111,7 @@ class Backend:
         return adapter, await get_workload(self._client, adapter, own, namespace)
 
     async def has_ended(self, namespace: str, name: str) -> bool:
-        """Whether a workload has ended, so that its log does not go on."""
+        """Whether a workload has ended, so that nothing is added to its log."""
         found = await api_read(self._client, ApiPath("workloads", namespace, name))
         return bool(found["status"]["stage"] == Stage.FINISHED)
 
@@ -143,7 +143,7 @@ class Backend:
             self._queues = self._clock.monotonic() + _REMEMBERED, known
         return known
 
-    async def queues(self, namespace: str) -> Queues:
+    async def queues(self, namespace: str) -> QueueListing:
         """The queues, by their objects."""
         found: list[tuple[Object, ...]] = []
         problem = ""
@@ -154,7 +154,7 @@ class Backend:
                 found.append(())
                 problem = str(error)
         cluster, local, workloads = found
-        return Queues(
+        return QueueListing(
             [queue_state(each) for each in cluster],
             [queue_state(each) for each in local],
             pending_rows(workloads),

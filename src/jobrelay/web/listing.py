@@ -48,17 +48,17 @@ class ListRequest(msgspec.Struct, frozen=True):
         return any((self.search, self.status, self.worker, self.kind))
 
 
-class Head(msgspec.Struct, frozen=True):
-    """The head of a column: its text, the order by it as screen readers are told, and the list after a click on it."""
+class ColumnHeader(msgspec.Struct, frozen=True):
+    """The header of a column: its text, its order for screen readers (`aria-sort`), and the URL that sorts by it."""
 
     text: str
     order: str
     url: str
 
 
-def heads_of(asked: ListRequest) -> list[Head]:
+def heads_of(asked: ListRequest) -> list[ColumnHeader]:
     """The heads of all columns by which a list can be sorted."""
-    return [Head(text, _order(asked, name), asked.url(sort=_next_sort(asked, name))) for name, text in COLUMNS]
+    return [ColumnHeader(text, _order(asked, name), asked.url(sort=_next_sort(asked, name))) for name, text in COLUMNS]
 
 
 def _order(asked: ListRequest, column: str) -> str:
@@ -88,8 +88,8 @@ def _is_page(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 6 and int(text) > 0
 
 
-class Pages(msgspec.Struct, frozen=True):
-    """Where a page is among all."""
+class Pagination(msgspec.Struct, frozen=True):
+    """The position of a page in the whole list."""
 
     page: int
     last: int
@@ -98,7 +98,7 @@ class Pages(msgspec.Struct, frozen=True):
     total: int
 
 
-def pages_of(page: int, total: int) -> Pages:
+def pages_of(page: int, total: int) -> Pagination:
     """The place of a page of a list with so many rows."""
     first = (page - 1) * SIZE + 1
-    return Pages(page, max(1, ceil(total / SIZE)), min(first, total), min(page * SIZE, total), total)
+    return Pagination(page, max(1, ceil(total / SIZE)), min(first, total), min(page * SIZE, total), total)

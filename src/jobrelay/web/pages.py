@@ -1,4 +1,4 @@
-"""The pages, each made for one request with what the person who looks may read."""
+"""The pages, each rendered for one request from what its viewer may read."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from jobrelay.kube import BadRequest, Clock, Forbidden, KubeError, NotFound, Pro
 from jobrelay.operate.errors import OperateError
 from jobrelay.operate.relay_client import NotServed, NotStarted
 from jobrelay.relay.workload_status import RUNNING, STATUSES, WAITING
-from jobrelay.web.access import Access
-from jobrelay.web.backend import Backend, together
+from jobrelay.web.access import DashboardAccess
+from jobrelay.web.backend import DashboardBackend, together
 from jobrelay.web.charts import line_chart, rates_of, samples_of
 from jobrelay.web.listing import heads_of, pages_of, parse_list
 from jobrelay.web.rendering import clock_text, percent, render
 from jobrelay.web.streaming import send_events
 
-Show = Callable[[web.Request, Backend], Awaitable[web.StreamResponse]]
+Show = Callable[[web.Request, DashboardBackend], Awaitable[web.StreamResponse]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _ONE: Final = "/workloads/{namespace}/{name}"
 
 
 class Pages:
-    """All pages for those that `access` lets in."""
+    """All pages, for viewers that `access` authenticates."""
 
-    def __init__(self, access: Access, clock: Clock) -> None:
+    def __init__(self, access: DashboardAccess, clock: Clock) -> None:
         self._access, self._clock = access, clock
 
     def add_routes(self, app: web.Application) -> None:
@@ -46,7 +46,7 @@ class Pages:
         self._access.add_routes(app)
 
     def _for(self, show: Show) -> Handler:
-        """For people who are let in; what goes wrong becomes a page too."""
+        """For authenticated viewers; errors become pages too."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
             refused = self._access.refusal(request)
@@ -60,7 +60,9 @@ class Pages:
 
         return handle
 
-    async def _page(self, backend: Backend, template: str, here: str, namespace: str, **values: Any) -> web.Response:
+    async def _page(
+        self, backend: DashboardBackend, template: str, here: str, namespace: str, **values: Any
+    ) -> web.Response:
         now = self._clock.now()
         has_queues, namespaces = await together(backend.has_queues(), backend.namespaces())
         text = render(
@@ -87,7 +89,7 @@ class Pages:
         )  # fmt: skip
         return web.Response(status=status, text=text, content_type="text/html")
 
-    async def _overview(self, request: web.Request, backend: Backend) -> web.Response:
+    async def _overview(self, request: web.Request, backend: DashboardBackend) -> web.Response:
         asked = request.query.get("namespace", "")
         namespace, now = await backend.scope(asked), self._clock.now()
         found = await backend.activity(namespace)
@@ -102,7 +104,7 @@ class Pages:
             percent=percent,
         )  # fmt: skip
 
-    async def _workloads(self, request: web.Request, backend: Backend) -> web.Response:
+    async def _workloads(self, request: web.Request, backend: DashboardBackend) -> web.Response:
         asked = parse_list(request.query)
         namespace = await backend.scope(asked.namespace)
         found, activity = await together(backend.page(namespace, asked.api_query()), backend.activity(namespace))
@@ -113,7 +115,7 @@ class Pages:
             kinds=activity["kinds"],
         )  # fmt: skip
 
-    async def _workload(self, request: web.Request, backend: Backend) -> web.Response:
+    async def _workload(self, request: web.Request, backend: DashboardBackend) -> web.Response:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         details = await backend.workload(namespace, name)
         return await self._page(
@@ -121,7 +123,7 @@ class Pages:
             details=details, view=details.found["status"],
         )  # fmt: skip
 
-    async def _log(self, request: web.Request, backend: Backend) -> web.StreamResponse:
+    async def _log(self, request: web.Request, backend: DashboardBackend) -> web.StreamResponse:
         """The whole log as text."""
         answer = web.StreamResponse(headers={"Content-Type": "text/plain; charset=utf-8"})
         async with backend.log(request.match_info["namespace"], request.match_info["name"], follow=False) as chunks:
@@ -131,7 +133,7 @@ class Pages:
         await answer.write_eof()
         return answer
 
-    async def _workers(self, request: web.Request, backend: Backend) -> web.Response:
+    async def _workers(self, request: web.Request, backend: DashboardBackend) -> web.Response:
         asked = request.query.get("namespace", "")
         namespace = await backend.scope(asked)
         found = await backend.activity(namespace)
@@ -140,13 +142,13 @@ class Pages:
             workers=found["workers"], percent=percent,
         )  # fmt: skip
 
-    async def _queues(self, request: web.Request, backend: Backend) -> web.Response:
+    async def _queues(self, request: web.Request, backend: DashboardBackend) -> web.Response:
         asked = request.query.get("namespace", "")
         namespace = await backend.scope(asked)
         found = await backend.queues(namespace)
         return await self._page(backend, "queues.html", "queues", asked, shown=namespace, found=found)
 
-    async def _stream(self, request: web.Request, backend: Backend) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, backend: DashboardBackend) -> web.StreamResponse:
         namespace = await backend.scope(request.query.get("namespace", ""))
         return await send_events(request, backend, namespace, request.query.get("log", ""), self._clock)
 

@@ -17,7 +17,7 @@ from jobrelay.queueing.objects_view import why_waiting, workload_row
 from jobrelay.queueing.views import WorkloadView
 
 
-class Quota(msgspec.Struct, frozen=True):
+class QuotaUsage(msgspec.Struct, frozen=True):
     """What a queue has and uses of a resource in a flavor."""
 
     flavor: str
@@ -27,7 +27,7 @@ class Quota(msgspec.Struct, frozen=True):
     borrowed: str
 
 
-class QueueState(msgspec.Struct, frozen=True):
+class QueueSummary(msgspec.Struct, frozen=True):
     """A ClusterQueue or a LocalQueue."""
 
     name: str
@@ -39,17 +39,17 @@ class QueueState(msgspec.Struct, frozen=True):
     why: str
     pending: int
     admitted: int
-    quotas: list[Quota]
+    quotas: list[QuotaUsage]
 
 
-def queue_state(queue: Object) -> QueueState:
+def queue_state(queue: Object) -> QueueSummary:
     """What a queue's object says."""
     body = queue.decode()
     spec, status = body.get("spec") or {}, body.get("status") or {}
     conditions: list[dict[str, Any]] = status.get("conditions") or []
     active = next((each for each in conditions if each.get("type") == "Active"), {})
     works = active.get("status") == "True"
-    return QueueState(
+    return QueueSummary(
         queue.name,
         queue.namespace,
         str(spec.get("clusterQueue") or spec.get("cohortName") or ""),
@@ -62,7 +62,7 @@ def queue_state(queue: Object) -> QueueState:
     )
 
 
-def _quotas(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[Quota]:
+def _quotas(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[QuotaUsage]:
     used = {
         (flavor["name"], each["name"]): each
         for flavor in status.get("flavorsUsage") or ()
@@ -73,7 +73,7 @@ def _quotas(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[Quot
             for each in flavor.get("resources") or ():
                 found = used.get((flavor["name"], each["name"]), {})
                 amounts = str(found.get("total", 0)), str(found.get("borrowed", 0))
-                yield Quota(flavor["name"], each["name"], str(each.get("nominalQuota", 0)), *amounts)
+                yield QuotaUsage(flavor["name"], each["name"], str(each.get("nominalQuota", 0)), *amounts)
 
 
 def pending_rows(workloads: Iterable[Object]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What every answer tells the browser: load nothing from elsewhere, run nothing inline, show nothing in a frame.
+"""The security headers of every response: load nothing from elsewhere, no inline scripts, no frames.
 
 The one script and the one style sheet are files of this package. Requests that would change something do not exist,
 except for signing in and out; these are refused if a page of another origin sends them.

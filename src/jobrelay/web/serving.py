@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from jobrelay.kube import Client, Clock, Connection
-from jobrelay.web.access import Access, LocalAccess, TokenAccess
+from jobrelay.web.access import DashboardAccess, LocalAccess, TokenAccess
 from jobrelay.web.pages import Pages
 from jobrelay.web.security import add_headers, hosts_of, only_hosts
 
@@ -21,7 +21,7 @@ BASE: Final = "/dashboard"
 _FILES: Final = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
-def add_dashboard(app: web.Application, access: Access, clock: Clock) -> None:
+def add_dashboard(app: web.Application, access: DashboardAccess, clock: Clock) -> None:
     """Add the pages and files to an application."""
     for name, media in _FILES.items():
         app.router.add_get(f"/static/{name}", _file(name, media))

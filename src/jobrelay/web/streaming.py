@@ -23,7 +23,7 @@ from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import Clock, Forbidden, KubeError, NotFound, Unauthorized
 from jobrelay.kube.clock import sleep
 from jobrelay.relay.signal import Changes
-from jobrelay.web.backend import Backend
+from jobrelay.web.backend import DashboardBackend
 
 _AGAIN: Final = 5.0
 _ALIVE: Final = 15.0
@@ -31,7 +31,7 @@ _FINAL: Final = (Forbidden, NotFound, Unauthorized)
 
 
 async def send_events(
-    request: web.Request, backend: Backend, namespace: str, log: str, clock: Clock
+    request: web.Request, backend: DashboardBackend, namespace: str, log: str, clock: Clock
 ) -> web.StreamResponse:
     """Send until the browser has gone, or what is shown may not be seen any more; `log` is NAMESPACE/NAME."""
     answer = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
@@ -69,7 +69,7 @@ class _Event(msgspec.Struct):
 
 
 def version_of(events: bytes) -> str:
-    """The version that the last event of a watch tells; empty if it tells none."""
+    """The version in the last event of a watch; empty if it has none."""
     try:
         return msgspec.json.decode(events.strip().rpartition(b"\n")[2], type=_Event).object.metadata.resource_version
     except UNREADABLE:
@@ -79,7 +79,7 @@ def version_of(events: bytes) -> str:
 class _Stream:
     """Writes events of several sources, one at a time."""
 
-    def __init__(self, answer: web.StreamResponse, backend: Backend, clock: Clock) -> None:
+    def __init__(self, answer: web.StreamResponse, backend: DashboardBackend, clock: Clock) -> None:
         self._answer, self._backend, self._clock = answer, backend, clock
         self._turn, self._changes = asyncio.Lock(), Changes()
         self._seen = 0
@@ -89,7 +89,7 @@ class _Stream:
             await self._answer.write(b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data)))
 
     async def keep_alive(self) -> None:
-        """Tells proxies that the stream is used, and finds out that nobody reads it any more."""
+        """Keeps proxies from closing the stream, and detects that the client has gone."""
         while True:
             await sleep(self._clock, _ALIVE)
             async with self._turn:

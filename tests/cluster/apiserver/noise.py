@@ -33,9 +33,12 @@ JSON_TEXTS = [
     '{"metadata":[]}', '{"metadata":"x"}',
     '{"metadata":{"name":"a","name":"b"}}', '{"metadata":{"name":"a"},"metadata":{}}',
     '{"metadata":{"managedFields":[{}]}}', '{"metadata":{"managedFields":[null]}}',
-    '{"metadata":{"managedFields":[{"manager":"x","operation":"Update","apiVersion":"x","fieldsType":"FieldsV1","fieldsV1":{"f:a":1}}]}}',
-    '{"metadata":{"managedFields":[{"manager":"x","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"k:{":{}}}]}}',
-    '{"metadata":{"managedFields":[{"manager":"x","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"i:x":{},"v:":{}}}]}}',
+    '{"metadata":{"managedFields":[{"manager":"x","operation":"Update","apiVersion":"x","fieldsType":"FieldsV1",'
+    '"fieldsV1":{"f:a":1}}]}}',
+    '{"metadata":{"managedFields":[{"manager":"x","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1",'
+    '"fieldsV1":{"k:{":{}}}]}}',
+    '{"metadata":{"managedFields":[{"manager":"x","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1",'
+    '"fieldsV1":{"i:x":{},"v:":{}}}]}}',
     '{"metadata":{"creationTimestamp":5}}', '{"metadata":{"labels":{"a":null}}}', '{"metadata":{"labels":{"a":1}}}',
     '{"metadata":{"ownerReferences":[null,{}]}}',
     '{"metadata":{"generation":1e5}}', '{"metadata":{"generation":1.5}}',

@@ -26,8 +26,8 @@ def requests(
     verb: str, scope: str, code: int = 200, subresource: str = "", dry_run: str = "", resource: str = "configmaps"
 ) -> str:
     return (
-        f'apiserver_request_total{{code="{code}",component="apiserver",dry_run="{dry_run}",group="",resource="{resource}",'
-        f'scope="{scope}",subresource="{subresource}",verb="{verb}",version="v1"}}'
+        f'apiserver_request_total{{code="{code}",component="apiserver",dry_run="{dry_run}",group="",'
+        f'resource="{resource}",scope="{scope}",subresource="{subresource}",verb="{verb}",version="v1"}}'
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from jobrelay.cluster.apiserver import represent
-from jobrelay.cluster.apiserver.outbound import Endpoint, Outbound, OutboundError, Target, resolve
+from jobrelay.cluster.apiserver.outbound import CallTarget, Outbound, OutboundError, ServiceEndpoint, resolve
 from jobrelay.cluster.store import Store
 from jobrelay.kube.credentials import Certificate
 from tests.kube.certificates import Authority
@@ -73,12 +73,12 @@ def serving(certificate: Certificate, folder: pathlib.Path) -> ssl.SSLContext:
 
 async def failure(outbound: Outbound, config: Obj, seconds: float = 5) -> str:
     with pytest.raises(OutboundError) as caught:
-        await outbound.send(Target.from_client_config(config), b"{}", seconds=seconds)
+        await outbound.send(CallTarget.from_client_config(config), b"{}", seconds=seconds)
     return str(caught.value)
 
 
 async def test_a_url_is_called(outbound: Outbound, server: LoopbackServer) -> None:
-    target = Target.from_client_config(server.client_config("/a//b/"))
+    target = CallTarget.from_client_config(server.client_config("/a//b/"))
     answer = await outbound.send(target, b"{}", seconds=5, query="timeout=5s")
     assert (answer.status, answer.body) == (201, f"POST /a/b?timeout=5s 127.0.0.1:{server.port} {{}}".encode())
 
@@ -86,7 +86,7 @@ async def test_a_url_is_called(outbound: Outbound, server: LoopbackServer) -> No
 async def test_a_service_is_called_by_its_name(outbound: Outbound, store: Store, server: LoopbackServer) -> None:
     put(store, "services", "hook", service())
     put(store, "endpointslices.discovery.k8s.io", "hook-1", slice_of("127.0.0.1", server.port))
-    answer = await outbound.send(Target.from_client_config({**SERVICE, "caBundle": ca_bundle()}), b"", seconds=5)
+    answer = await outbound.send(CallTarget.from_client_config({**SERVICE, "caBundle": ca_bundle()}), b"", seconds=5)
     assert answer.body == b"POST /check hook.default.svc:443 "
 
 
@@ -100,7 +100,7 @@ async def test_connections_are_kept(outbound: Outbound, server: LoopbackServer) 
 
     server._respond = respond
     for _ in range(3):
-        await outbound.send(Target.from_client_config(server.client_config()), b"{}", seconds=5)
+        await outbound.send(CallTarget.from_client_config(server.client_config()), b"{}", seconds=5)
     assert len(set(ports)) == 1
 
 
@@ -138,7 +138,7 @@ async def test_a_certificate_may_have_the_name_of_its_authority(outbound: Outbou
     async with LoopbackServer(echo, serving(authority.issue(authority.common_name), tmp_path)) as server:
         config = server.client_config(caBundle=base64.b64encode(authority.pem).decode())
         for _ in range(2):
-            assert (await outbound.send(Target.from_client_config(config), b"", seconds=5)).status == 201
+            assert (await outbound.send(CallTarget.from_client_config(config), b"", seconds=5)).status == 201
 
 
 async def test_another_authority_of_the_same_name_is_unknown(outbound: Outbound, tmp_path: pathlib.Path) -> None:
@@ -202,8 +202,8 @@ async def test_endpoints_stand_in_for_slices(store: Store) -> None:
     fill_service(store)
     subset = {"addresses": [{"ip": "127.0.0.2"}], "ports": [{"name": "web", "port": 77}]}
     put(store, "endpoints", "hook", {"subsets": [subset]})
-    found = resolve(store, Target.from_client_config(SERVICE))
-    assert found == Endpoint("127.0.0.2", 77, "hook.default.svc")
+    found = resolve(store, CallTarget.from_client_config(SERVICE))
+    assert found == ServiceEndpoint("127.0.0.2", 77, "hook.default.svc")
 
 
 async def test_ready_pods_stand_in_for_endpoints(store: Store) -> None:
@@ -212,10 +212,12 @@ async def test_ready_pods_stand_in_for_endpoints(store: Store) -> None:
     ports = [{"name": "https", "containerPort": 9443}]
     metadata = {"name": "pod", "labels": {"app": "hook"}}
     put(store, "pods", "pod", {"metadata": metadata, "spec": {"containers": [{"ports": ports}]}, "status": ready})
-    assert resolve(store, Target.from_client_config(SERVICE)).port == 9443
+    assert resolve(store, CallTarget.from_client_config(SERVICE)).port == 9443
 
 
 async def test_an_external_name_keeps_the_port_of_the_reference(store: Store) -> None:
     put(store, "services", "hook", {"spec": {"type": "ExternalName", "externalName": "localhost"}})
     config = {"service": {"namespace": "default", "name": "hook", "port": 8443}}
-    assert resolve(store, Target.from_client_config(config)) == Endpoint("127.0.0.1", 8443, "hook.default.svc")
+    assert resolve(store, CallTarget.from_client_config(config)) == ServiceEndpoint(
+        "127.0.0.1", 8443, "hook.default.svc"
+    )

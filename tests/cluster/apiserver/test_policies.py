@@ -321,7 +321,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     evaluate, clock = evaluation.PolicyEvaluator.evaluate, [0.0]
 
-    def noted(self: evaluation.PolicyEvaluator, params: Obj | None) -> evaluation.Verdict:
+    def noted(self: evaluation.PolicyEvaluator, params: Obj | None) -> evaluation.PolicyDecision:
         names.append(threading.current_thread().name.partition("_")[0])
         clock[0] += 2 * heavy.MOMENT if self._inputs.get("object")["metadata"]["name"] == "slow" else 0
         return evaluate(self, params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from jobrelay.cluster.controllers.job import JobController
+from jobrelay.cluster.controllers.job import BatchJobController
 from jobrelay.control import ControllerContext
 from jobrelay.kube.metrics import exposition
 
@@ -121,10 +121,10 @@ async def test_the_end_waits_for_terminating_pods() -> None:
 
 
 async def test_a_job_that_someone_else_manages_is_left_alone() -> None:
-    made: list[JobController] = []
+    made: list[BatchJobController] = []
 
     def set_up(context: ControllerContext) -> None:
-        made.append(JobController(context))
+        made.append(BatchJobController(context))
 
     async with world(set_up) as w:
         body = {"metadata": {"name": "j"}, "spec": {"template": TEMPLATE, "managedBy": "example.com/me"}}
@@ -185,10 +185,10 @@ async def test_pods_that_cannot_be_created_are_reported_and_retried() -> None:
 
 
 async def test_the_metrics_have_their_names() -> None:
-    made: list[JobController] = []
+    made: list[BatchJobController] = []
 
     def set_up(context: ControllerContext) -> None:
-        made.append(JobController(context))
+        made.append(BatchJobController(context))
 
     async with world(set_up) as w:
         await w.server.ok("POST", JOBS, {"metadata": {"name": "j"}, "spec": {"template": TEMPLATE, "completions": 0}})

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jobrelay.cluster import Cluster
-from jobrelay.cluster.controllers.job import JobController
+from jobrelay.cluster.controllers.job import BatchJobController
 from jobrelay.cluster.inprocess import InProcessTransport
 from jobrelay.control import ControllerContext
 from jobrelay.kube import Client, merge_patch
@@ -26,10 +26,10 @@ DELEGATED = {"managedBy": "example.com/me"}
 
 
 @asynccontextmanager
-async def controller(w: World) -> AsyncIterator[JobController]:
+async def controller(w: World) -> AsyncIterator[BatchJobController]:
     """A controller that knows nothing of what one before it did."""
     context = ControllerContext(InProcessTransport(lambda: w.server.api, ADMIN), clock=w.clock)
-    made = JobController(context)
+    made = BatchJobController(context)
     running = asyncio.create_task(context.manager.run())
     await w.pass_()
     try:

@@ -4,7 +4,7 @@ import datetime as dt
 import gc
 import pathlib
 
-from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.apiserver.streams import PodLogOptions
 from jobrelay.cluster.node.process.logs import LogFile, LogStream, read_log
 from jobrelay.kube import connect
 
@@ -40,36 +40,36 @@ def filled(path: pathlib.Path, count: int = 3, *, largest: int = 10**6) -> LogFi
 
 def test_the_last_lines(tmp_path: pathlib.Path) -> None:
     log = filled(tmp_path / "0.log")
-    assert read_log(log.path, LogOptions(tail=2)) == b"line 1\nline 2\n"
-    assert read_log(log.path, LogOptions(tail=0)) == b""
+    assert read_log(log.path, PodLogOptions(tail=2)) == b"line 1\nline 2\n"
+    assert read_log(log.path, PodLogOptions(tail=0)) == b""
 
 
 def test_the_first_bytes(tmp_path: pathlib.Path) -> None:
-    assert read_log(filled(tmp_path / "0.log").path, LogOptions(limit=8)) == b"line 0\nl"
+    assert read_log(filled(tmp_path / "0.log").path, PodLogOptions(limit=8)) == b"line 0\nl"
 
 
 def test_lines_since(tmp_path: pathlib.Path) -> None:
     log = filled(tmp_path / "0.log")
     later = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=60)
-    assert read_log(log.path, LogOptions(since=later)) == b""
+    assert read_log(log.path, PodLogOptions(since=later)) == b""
 
 
 def test_times_of_lines(tmp_path: pathlib.Path) -> None:
-    time, _, line = read_log(filled(tmp_path / "0.log", 1).path, LogOptions(timestamps=True)).partition(b" ")
+    time, _, line = read_log(filled(tmp_path / "0.log", 1).path, PodLogOptions(timestamps=True)).partition(b" ")
     assert line == b"line 0\n"
     assert dt.datetime.fromisoformat(time.decode()[:26] + "Z").tzinfo is not None
 
 
 def test_a_log_rotates_and_is_read_as_one(tmp_path: pathlib.Path) -> None:
     log = filled(tmp_path / "0.log", 100, largest=500)
-    text = read_log(log.path, LogOptions()).decode().split("\n")
+    text = read_log(log.path, PodLogOptions()).decode().split("\n")
     assert text[-2] == "line 99"
     assert len(list(tmp_path.iterdir())) == 5
 
 
 def test_a_follower_gets_what_is_there_and_what_comes(tmp_path: pathlib.Path) -> None:
     log, sink = opened(tmp_path / "0.log", 1), Taken()
-    LogStream(log, LogOptions(follow=True)).start(sink)
+    LogStream(log, PodLogOptions(follow=True)).start(sink)
     log.write("stderr", b"more")
     log.close()
     assert (sink.data, sink.ended) == (b"line 0\nmore\n", True)
@@ -77,7 +77,7 @@ def test_a_follower_gets_what_is_there_and_what_comes(tmp_path: pathlib.Path) ->
 
 def test_a_follower_that_left_hears_nothing(tmp_path: pathlib.Path) -> None:
     log, sink = opened(tmp_path / "0.log", 0), Taken()
-    stream = LogStream(log, LogOptions(follow=True))
+    stream = LogStream(log, PodLogOptions(follow=True))
     stream.start(sink)
     stream.stop()
     log.write("stdout", b"more")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from jobrelay.cluster.node.nodechoice import choose_node
 from jobrelay.cluster.node.nodeinfo import AssignedPod, NodeUsage
-from jobrelay.cluster.node.preemption import Preemption, preempt
+from jobrelay.cluster.node.preemption import PreemptionResult, preempt
 from jobrelay.kube.objects import Key
 
 from .test_nodechoice import demand, node
@@ -16,7 +16,7 @@ def assigned(name: str, priority: int = 0, cpu: str = "2", since: str = "") -> A
     return AssignedPod(Key("default", name), name, "", demand(cpu=cpu), priority, since)
 
 
-def decide(cpu: str, higher: int = 0, **lower: list[AssignedPod]) -> Preemption:
+def decide(cpu: str, higher: int = 0, **lower: list[AssignedPod]) -> PreemptionResult:
     """For a pod that wants CPUs of nodes of 4; `higher` is what more important pods hold of each."""
     usage = {name: NodeUsage(1, {"cpu": Fraction(higher)}) for name in lower}
     for name, pods in lower.items():
@@ -27,7 +27,7 @@ def decide(cpu: str, higher: int = 0, **lower: list[AssignedPod]) -> Preemption:
     return preempt(wanted, choose_node(wanted, list(nodes.values()), usage), nodes, usage, lower)
 
 
-def names(found: Preemption) -> list[str]:
+def names(found: PreemptionResult) -> list[str]:
     return [victim.key.name for victim in found.victims]
 
 

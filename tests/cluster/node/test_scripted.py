@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.apiserver.streams import PodLogOptions
 from jobrelay.cluster.node.logresponses import scripted_log
 from jobrelay.cluster.node.script import parse_script
 from jobrelay.kube.resource import PODS
@@ -145,8 +145,8 @@ async def test_a_scripted_pod_has_a_log() -> None:
     async with nodes() as world:
         await world.create(pod(annotations={"log": "one\ntwo"}))
         found = await world.phase("Succeeded")
-        assert scripted_log(found, LogOptions()).body == b"one\ntwo\n"
-        assert scripted_log(found, LogOptions(tail=1)).body == b"two\n"
+        assert scripted_log(found, PodLogOptions()).body == b"one\ntwo\n"
+        assert scripted_log(found, PodLogOptions(tail=1)).body == b"two\n"
 
 
 async def test_many_pods_cost_no_tasks_each() -> None:

@@ -8,11 +8,11 @@ from typing import Final
 from jobrelay.kube import KubeError
 from jobrelay.kube.objects import Metadata, Object, decode_object
 from jobrelay.kube.resource import JOBS
-from jobrelay.queueing.webhooks.defaults import Queues
-from jobrelay.queueing.webhooks.reviews import Reviews
+from jobrelay.queueing.webhooks.defaults import QueueLookup
+from jobrelay.queueing.webhooks.reviews import AdmissionReviews
 from jobrelay.queueing.webhooks.serving import answered
 from jobrelay.relay.api.failures import ApiFailure
-from jobrelay.relay.assignment import ASSIGNMENT, EPOCH, assignment_of, epoch_of, invalid_epoch
+from jobrelay.relay.worker_assignment import ASSIGNMENT, EPOCH, assignment_of, epoch_of, invalid_epoch
 from jobrelay.relay.workers import tokens
 from jobrelay.relay.workers.transforms import checked_mirror, node_for_capacity, pod_for_capacity
 from jobrelay.workloads.job.adapter import JobAdapter
@@ -22,7 +22,8 @@ from .documents import JSON_WORDS
 from .texts import of_text
 
 _ORIGINAL: Final = decode_object(
-    b'{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"j","namespace":"default","uid":"u","resourceVersion":"1"},'
+    b'{"kind":"Job","apiVersion":"batch/v1",'
+    b'"metadata":{"name":"j","namespace":"default","uid":"u","resourceVersion":"1"},'
     b'"spec":{"parallelism":2,"completions":3,"completionMode":"Indexed","activeDeadlineSeconds":9223372036854775807},'
     b'"status":{"startTime":"2024-01-01T00:00:00Z","active":1}}'
 )
@@ -67,10 +68,10 @@ def _credentials(data: bytes) -> None:
     assert tokens.token_in(tokens.kubeconfig_with(data, "new")) == "new"
 
 
-_QUEUES: Final = Queues(
+_QUEUES: Final = QueueLookup(
     lambda adapter, obj: "q", lambda namespace: True, lambda namespace, queue: namespace == "default"
 )
-_REVIEWS: Final = Reviews({JOBS: JobAdapter()}, _QUEUES)
+_REVIEWS: Final = AdmissionReviews({JOBS: JobAdapter()}, _QUEUES)
 
 
 def _review(data: bytes) -> None:

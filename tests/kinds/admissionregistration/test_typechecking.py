@@ -11,20 +11,20 @@ import pytest
 from jobrelay.apimachinery.cel.types import CelType
 from jobrelay.kinds import registry
 from jobrelay.kinds.admissionregistration.schematypes import built_in_type, custom_type
-from jobrelay.kinds.admissionregistration.typechecking import Kind, checked_kinds, expression_warnings
+from jobrelay.kinds.admissionregistration.typechecking import GroupVersionKind, checked_kinds, expression_warnings
 from jobrelay.kinds.apiextensions.strategy import CustomKind
 
 KINDS = {("apps", "v1", "deployments"): "Deployment", ("apps", "v1", "replicasets"): "ReplicaSet"}
 SERVED = {(row["group"], row["version"], row["plural"]): row["kind"] for row in registry.resources()}
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "data/policy_type_checks.json").read_text())
-DEPLOYMENT = Kind("apps", "v1", "Deployment")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 
 def kind_of(group: str, version: str, resource: str) -> str | None:
     return KINDS.get((group, version, resource))
 
 
-def type_of(kind: Kind) -> CelType | None:
+def type_of(kind: GroupVersionKind) -> CelType | None:
     return built_in_type(f"{kind.group}/{kind.version}".removeprefix("/"), kind.kind)
 
 

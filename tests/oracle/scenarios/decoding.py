@@ -378,7 +378,8 @@ def _media() -> Iterator[Step]:
         "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
         "application/json;as=Bad;v=v1;g=meta.k8s.io",
         "application/json;as=Table;v=v2;g=meta.k8s.io",
-        "application/json;as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1beta1,application/json",
+        "application/json;as=Table;g=meta.k8s.io;v=v1,"
+        "application/json;as=Table;g=meta.k8s.io;v=v1beta1,application/json",
         "application/json;stream=watch",
         "application/json;pretty=1",
         "application/vnd.kubernetes.protobuf, application/json",

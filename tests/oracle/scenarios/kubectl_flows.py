@@ -193,12 +193,14 @@ def _creates() -> Iterator[Step]:
         headers=AGENT,
     )
     yield get(
-        f"{CORE}/events?fieldSelector=involvedObject.name%3Dhi%2CinvolvedObject.namespace%3D{{{{ns}}}}%2CinvolvedObject.kind%3DJob&limit=500",
+        f"{CORE}/events?fieldSelector=involvedObject.name%3Dhi%2CinvolvedObject.namespace%3D{{{{ns}}}}"
+        "%2CinvolvedObject.kind%3DJob&limit=500",
         headers=AGENT,
     )
     yield get(f"{JOBS}?fieldSelector=metadata.name%3Dhi&limit=1", headers=AGENT)
     yield get(
-        f"{JOBS}?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dhi&timeoutSeconds=1&watch=true&resourceVersion=0",
+        f"{JOBS}?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dhi"
+        "&timeoutSeconds=1&watch=true&resourceVersion=0",
         headers=AGENT,
     )
     yield patch(f"{JOBS}/hi?fieldManager=kubectl-patch", {"spec": {"suspend": True}}, MERGE, headers=AGENT)

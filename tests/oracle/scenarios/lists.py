@@ -257,7 +257,8 @@ def _watch_start() -> Iterator[Step]:
         "watch=true&sendInitialEvents=true",
         "watch=true&resourceVersionMatch=NotOlderThan",
         "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
-        "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={{rv}}",
+        "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+        "&allowWatchBookmarks=true&resourceVersion={{rv}}",
         "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
         "watch=true&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion={{rv}}",
         "watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",

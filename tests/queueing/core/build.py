@@ -14,11 +14,11 @@ from jobrelay.queueing.core import (
     FlavorQuotas,
     FlavorSpec,
     Head,
-    PodSet,
+    PodSetInfo,
     Quota,
     ResourceGroup,
     Snapshot,
-    Workload,
+    WorkloadInfo,
     schedule,
 )
 
@@ -48,10 +48,10 @@ def cohort(name: str, parent: str | None = None, amounts: Amounts | None = None,
     return CohortSpec(name, parent, cpu(amounts) if amounts else (), weight)
 
 
-def workload(name: str, of: str, amount: int = 1, priority: int = 0, at: float = 0.0, **more: Any) -> Workload:
+def workload(name: str, of: str, amount: int = 1, priority: int = 0, at: float = 0.0, **more: Any) -> WorkloadInfo:
     """A workload of one pod."""
-    pods = more.pop("pods", (PodSet("main", 1, {"cpu": amount * 1000}),))
-    return Workload(f"ns/{name}", name, of, pods, priority, at, "ns", **more)
+    pods = more.pop("pods", (PodSetInfo("main", 1, {"cpu": amount * 1000}),))
+    return WorkloadInfo(f"ns/{name}", name, of, pods, priority, at, "ns", **more)
 
 
 def holder(
@@ -72,7 +72,7 @@ def snapshot(
     return Snapshot(queues, cohorts, specs, holders, {"ns": {}})
 
 
-def decide(on: Snapshot, *pending: Workload, config: Config | None = None) -> Decisions:
+def decide(on: Snapshot, *pending: WorkloadInfo, config: Config | None = None) -> Decisions:
     return schedule(on, [Head(each) for each in pending], 100.0, config, 1)
 
 

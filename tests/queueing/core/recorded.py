@@ -15,12 +15,12 @@ from jobrelay.queueing.core import (
     FlavorFungibility,
     FlavorQuotas,
     FlavorSpec,
-    PodSet,
+    PodSetInfo,
     PreemptionSpec,
     Quota,
     ResourceGroup,
     Snapshot,
-    Workload,
+    WorkloadInfo,
 )
 from jobrelay.queueing.core.amounts import amount
 
@@ -47,14 +47,15 @@ def snapshot(recorded: Recorded) -> Snapshot:
     return Snapshot(queues, cohorts, [FlavorSpec(name) for name in recorded["flavors"]], holders)
 
 
-def workloads(recorded: Recorded) -> list[Workload]:
+def workloads(recorded: Recorded) -> list[WorkloadInfo]:
     return [
-        Workload(
+        WorkloadInfo(
             f"default/{each['name']}",
             each["name"],
             each["queue"],
             tuple(
-                PodSet(pods["name"], pods["count"], _amounts(pods["req"]), pods.get("min")) for pods in each["podsets"]
+                PodSetInfo(pods["name"], pods["count"], _amounts(pods["req"]), pods.get("min"))
+                for pods in each["podsets"]
             ),
             each["priority"],
             float(each["created"]),

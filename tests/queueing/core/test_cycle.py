@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobrelay.apimachinery.selectors import selector_from_object
-from jobrelay.queueing.core import AdmissionCheckRule, Config, PodSet, PreemptionSpec, WaitForPodsReady
+from jobrelay.queueing.core import AdmissionCheckRule, Config, PodSetInfo, PreemptionSpec, WaitForPodsReady
 from tests.queueing.core.build import admitted, decide, holder, messages, preempted, queue, snapshot, workload
 
 
@@ -75,20 +75,20 @@ def test_a_workload_that_holds_quota_is_left_out() -> None:
 
 
 def test_as_many_pods_are_admitted_as_fit_but_not_fewer_than_the_minimum() -> None:
-    pods = (PodSet("main", 10, {"cpu": 1000}, min_count=4),)
+    pods = (PodSetInfo("main", 10, {"cpu": 1000}, min_count=4),)
     for free, count in ((10, 10), (7, 7), (4, 4), (3, None)):
         found = decide(snapshot([queue("q", 12)], [holder("old", "q", 12 - free)]), workload("a", "q", pods=pods))
         assert [each.admission.pod_sets[0].count for each in found.reservations] == ([count] if count else [])
 
 
 def test_only_the_pod_set_with_a_minimum_shrinks() -> None:
-    pods = (PodSet("driver", 1, {"cpu": 1000}), PodSet("workers", 8, {"cpu": 1000}, min_count=2))
+    pods = (PodSetInfo("driver", 1, {"cpu": 1000}), PodSetInfo("workers", 8, {"cpu": 1000}, min_count=2))
     (one,) = decide(snapshot([queue("q", 6)]), workload("a", "q", pods=pods)).reservations
     assert [each.count for each in one.admission.pod_sets] == [1, 5]
 
 
 def test_all_pods_with_preemption_are_better_than_fewer_without() -> None:
-    pods = (PodSet("main", 4, {"cpu": 1000}, min_count=1),)
+    pods = (PodSetInfo("main", 4, {"cpu": 1000}, min_count=1),)
     on = snapshot([queue("q", 4, preemption=PreemptionSpec("LowerPriority"))], [holder("old", "q", 2)])
     assert preempted(decide(on, workload("a", "q", priority=1, pods=pods))) == {"old": "InClusterQueue"}
 
@@ -113,7 +113,7 @@ def test_admission_waits_for_pods_to_be_ready_if_it_is_to() -> None:
 
 
 def test_resources_that_no_queue_declares_can_be_ignored() -> None:
-    pods = (PodSet("main", 1, {"cpu": 1000, "example.com/license": 1}),)
+    pods = (PodSetInfo("main", 1, {"cpu": 1000, "example.com/license": 1}),)
     (one,) = decide(
         snapshot([queue("q")]), workload("a", "q", pods=pods), config=Config(ignore_undeclared_resources=True)
     ).reservations

@@ -58,13 +58,15 @@ def shared(*holders: tuple[str, int], amounts: int = 3) -> object:
 
 def test_the_largest_share_gives_way_first() -> None:
     on = shared(("a", 4), ("b", 5))
-    assert preempted(decide(on, workload("x", "c", 1), config=FAIR)) == {"b4": "InCohortReclamation"}  # type: ignore[arg-type]
+    found = decide(on, workload("x", "c", 1), config=FAIR)  # type: ignore[arg-type]
+    assert preempted(found) == {"b4": "InCohortReclamation"}
 
 
 def test_borrowed_quota_is_shared_by_preemption() -> None:
     """Queue c has borrowed nothing beyond its three, b has borrowed three of a's: both may have half of them."""
     on = shared(("b", 6), ("c", 3))
-    assert preempted(decide(on, workload("x", "c", 1), config=FAIR)) == {"b5": "InCohortFairSharing"}  # type: ignore[arg-type]
+    found = decide(on, workload("x", "c", 1), config=FAIR)  # type: ignore[arg-type]
+    assert preempted(found) == {"b5": "InCohortFairSharing"}
 
 
 def test_a_queue_with_an_equal_share_is_left_alone() -> None:

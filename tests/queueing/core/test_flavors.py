@@ -9,7 +9,7 @@ from jobrelay.queueing.core import (
     FlavorFungibility,
     FlavorSpec,
     Head,
-    PodSet,
+    PodSetInfo,
     PreemptionSpec,
     Snapshot,
     schedule,
@@ -39,7 +39,7 @@ def test_a_taint_that_nobody_tolerates_excludes_a_flavor() -> None:
 
 def test_a_toleration_of_the_pod_or_of_the_flavor_lets_it_in() -> None:
     tolerations = ({"key": "spot", "operator": "Exists"},)
-    pods = (PodSet("main", 1, {"cpu": 1000}, tolerations=tolerations),)
+    pods = (PodSetInfo("main", 1, {"cpu": 1000}, tolerations=tolerations),)
     assert admitted(decide(snapshot([queue("q", {"spot": 4})], flavors=[SPOT]), workload("a", "q", pods=pods)))
     tolerant = FlavorSpec("spot", {}, SPOT.node_taints, tolerations)
     assert admitted(decide(snapshot([queue("q", {"spot": 4})], flavors=[tolerant]), workload("a", "q")))
@@ -47,7 +47,7 @@ def test_a_toleration_of_the_pod_or_of_the_flavor_lets_it_in() -> None:
 
 def test_a_node_selector_counts_only_for_labels_that_the_flavor_has() -> None:
     on = snapshot([queue("q", {"on-demand": 4, "other": 4})], flavors=[ON_DEMAND, "other"])
-    pods = (PodSet("main", 1, {"cpu": 1000}, node_selector={"instance": "spot", "zone": "a"}),)
+    pods = (PodSetInfo("main", 1, {"cpu": 1000}, node_selector={"instance": "spot", "zone": "a"}),)
     decisions = decide(on, workload("a", "q", pods=pods))
     assert flavor_of(decisions) == "other"
     assert decisions.reservations[0].assignment.considered == (
@@ -59,7 +59,9 @@ def test_a_node_selector_counts_only_for_labels_that_the_flavor_has() -> None:
 def test_required_node_affinity_selects_flavors(values: list[str], fits: bool) -> None:
     expression = {"key": "instance", "operator": "In", "values": values}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
-    pods = (PodSet("main", 1, {"cpu": 1000}, node_affinity={"requiredDuringSchedulingIgnoredDuringExecution": terms}),)
+    pods = (
+        PodSetInfo("main", 1, {"cpu": 1000}, node_affinity={"requiredDuringSchedulingIgnoredDuringExecution": terms}),
+    )
     on = snapshot([queue("q", {"on-demand": 4})], flavors=[ON_DEMAND])
     assert bool(admitted(decide(on, workload("a", "q", pods=pods)))) is fits
 

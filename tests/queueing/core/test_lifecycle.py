@@ -8,10 +8,10 @@ from jobrelay.queueing.core import WaitForPodsReady
 from jobrelay.queueing.core.amounts import UNLIMITED, amount, format_amount
 from jobrelay.queueing.core.checks import CheckOutcome, CheckState, outcome
 from jobrelay.queueing.core.lifecycle import (
-    Backoff,
     Deactivation,
     Eviction,
     Inadmissible,
+    RequeueState,
     execution_deadline,
     execution_timeout,
     order_timestamp,
@@ -27,9 +27,9 @@ WAIT = WaitForPodsReady(timeout=300.0, backoff_limit=3)
 
 def test_the_wait_doubles_until_the_limit_deactivates() -> None:
     assert [requeue_after_timeout(count, 100.0, WAIT) for count in range(3)] == [
-        Backoff(1, 160.0),
-        Backoff(2, 220.0),
-        Backoff(3, 340.0),
+        RequeueState(1, 160.0),
+        RequeueState(2, 220.0),
+        RequeueState(3, 340.0),
     ]
     last = requeue_after_timeout(3, 100.0, WAIT)
     assert isinstance(last, Deactivation)
@@ -40,7 +40,7 @@ def test_the_wait_doubles_until_the_limit_deactivates() -> None:
 
 
 def test_the_wait_has_a_maximum() -> None:
-    assert requeue_after_timeout(500, 0.0, WaitForPodsReady()) == Backoff(501, 3600.0)
+    assert requeue_after_timeout(500, 0.0, WaitForPodsReady()) == RequeueState(501, 3600.0)
 
 
 def test_pods_have_a_time_to_start_and_one_to_recover() -> None:

@@ -20,10 +20,10 @@ from jobrelay.queueing.core import (
     PreemptionSpec,
     Scheduler,
     Snapshot,
-    Workload,
+    WorkloadInfo,
     schedule,
 )
-from jobrelay.queueing.core.tree import Node
+from jobrelay.queueing.core.tree import QuotaNode
 from tests.queueing.core.build import cohort, holder, queue, workload
 
 FLAVORS = ("one", "two")
@@ -78,7 +78,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[ClusterQueueSpec], list[CohortSpec]]:
 
 
 @st.composite
-def pending(draw: st.DrawFn, queues: list[ClusterQueueSpec], most: int = 12) -> list[Workload]:
+def pending(draw: st.DrawFn, queues: list[ClusterQueueSpec], most: int = 12) -> list[WorkloadInfo]:
     return [
         workload(
             f"w{number}",
@@ -97,7 +97,7 @@ def make(
     return Snapshot(world[0], world[1], [FlavorSpec(each) for each in FLAVORS], holders or (), {"ns": {}})
 
 
-def nodes(on: Snapshot) -> list[Node]:
+def nodes(on: Snapshot) -> list[QuotaNode]:
     return [*on.queues.values(), *on.cohorts.values()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobrelay.queueing.core import FlavorQuotas, PodSet, Quota, ResourceGroup
+from jobrelay.queueing.core import FlavorQuotas, PodSetInfo, Quota, ResourceGroup
 from jobrelay.queueing.core.model import ClusterQueueSpec
 from tests.queueing.core.build import admitted, cohort, decide, holder, messages, queue, snapshot, workload
 
@@ -25,7 +25,7 @@ def test_a_workload_that_can_never_fit_is_told_so() -> None:
 
 
 def test_earlier_pod_sets_count_as_used() -> None:
-    pods = (PodSet("driver", 1, {"cpu": 3000}), PodSet("workers", 2, {"cpu": 1000}))
+    pods = (PodSetInfo("driver", 1, {"cpu": 3000}), PodSetInfo("workers", 2, {"cpu": 1000}))
     assert messages(decide(snapshot([queue("q", 4)]), workload("a", "q", pods=pods)))["a"].endswith(
         "previously considered podsets requests (3) + current podset request (2) > maximum capacity (4)"
     )
@@ -39,7 +39,7 @@ def test_each_decision_keeps_its_arithmetic() -> None:
 
 
 def test_a_resource_that_the_queue_does_not_cover_is_told() -> None:
-    pods = (PodSet("main", 1, {"cpu": 1000, "nvidia.com/gpu": 1}),)
+    pods = (PodSetInfo("main", 1, {"cpu": 1000, "nvidia.com/gpu": 1}),)
     assert messages(decide(snapshot([queue("q")]), workload("a", "q", pods=pods))) == {
         "a": "couldn't assign flavors to pod set main: resource nvidia.com/gpu unavailable in ClusterQueue"
     }
@@ -96,7 +96,7 @@ def test_queues_whose_cohorts_form_a_circle_are_inactive() -> None:
 def test_pods_are_counted_where_a_queue_has_a_quota_for_them() -> None:
     quotas = {"cpu": Quota(100_000), "pods": Quota(3)}
     spec = ClusterQueueSpec("q", (ResourceGroup(("cpu", "pods"), (FlavorQuotas("default", quotas),)),))
-    two, four = (PodSet("main", 2, {"cpu": 1000}),), (PodSet("main", 4, {"cpu": 1000}),)
+    two, four = (PodSetInfo("main", 2, {"cpu": 1000}),), (PodSetInfo("main", 4, {"cpu": 1000}),)
     (one,) = decide(snapshot([spec]), workload("a", "q", pods=two)).reservations
     assert one.admission.usage() == {("default", "cpu"): 2000, ("default", "pods"): 2}
     assert "pods in flavor default" in messages(decide(snapshot([spec]), workload("b", "q", pods=four)))["b"]
@@ -108,7 +108,7 @@ def test_each_resource_group_gets_a_flavor_of_its_own() -> None:
         ResourceGroup(("gpu",), (FlavorQuotas("a100", {"gpu": Quota(1)}),)),
     )
     on = snapshot([ClusterQueueSpec("q", groups)], flavors=["x86", "arm", "a100"])
-    pods = (PodSet("main", 1, {"cpu": 2000, "gpu": 1}),)
+    pods = (PodSetInfo("main", 1, {"cpu": 2000, "gpu": 1}),)
     assert decide(on, workload("a", "q", pods=pods)).reservations[0].admission.pod_sets[0].flavors == {
         "cpu": "arm",
         "gpu": "a100",
@@ -116,7 +116,7 @@ def test_each_resource_group_gets_a_flavor_of_its_own() -> None:
 
 
 def test_pods_that_have_ended_need_no_quota() -> None:
-    pods = (PodSet("main", 6, {"cpu": 1000}),)
+    pods = (PodSetInfo("main", 6, {"cpu": 1000}),)
     on = snapshot([queue("q", 4)])
     assert not admitted(decide(on, workload("a", "q", pods=pods)))
     (one,) = decide(on, workload("a", "q", pods=pods, reclaimable={"main": 2})).reservations
@@ -125,7 +125,7 @@ def test_pods_that_have_ended_need_no_quota() -> None:
 
 
 def test_a_workload_that_requests_nothing_gets_no_flavor() -> None:
-    (one,) = decide(snapshot([queue("q")]), workload("a", "q", pods=(PodSet("main", 1, {}),))).reservations
+    (one,) = decide(snapshot([queue("q")]), workload("a", "q", pods=(PodSetInfo("main", 1, {}),))).reservations
     assert one.admission.pod_sets[0].flavors == {}
     assert one.checks == ()
 

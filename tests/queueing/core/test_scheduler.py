@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from jobrelay.apimachinery.selectors import selector_from_object
-from jobrelay.queueing.core import Config, PodSet, PreemptionSpec, Scheduler, WaitForPodsReady
+from jobrelay.queueing.core import Config, PodSetInfo, PreemptionSpec, Scheduler, WaitForPodsReady
 from tests.queueing.core.build import admitted, cohort, holder, queue, snapshot, workload
 
 
@@ -237,7 +237,7 @@ def test_a_workload_that_shrinks_is_looked_at_again() -> None:
     scheduler = make(queue("q", 2))
     push(scheduler, workload("a", "q", 3))
     assert settle(scheduler) == []
-    push(scheduler, workload("a", "q", pods=(PodSet("main", 1, {"cpu": 2000}),)))
+    push(scheduler, workload("a", "q", pods=(PodSetInfo("main", 1, {"cpu": 2000}),)))
     assert settle(scheduler) == ["a"]
 
 

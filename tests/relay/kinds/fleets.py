@@ -9,8 +9,8 @@ from typing import Any
 from jobrelay.kube import Client, NotFound, Object, Request, Resource, Response, Transport, merge_patch
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, EVENTS
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import Explanation
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import Adapter, JobAdapter
 from tests.relay.fleets import Fleet, fleet

@@ -12,8 +12,8 @@ import pytest
 from jobrelay.kube import Object, Resource, merge_patch
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import CONFIGMAPS
-from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.original_decision import Stage
+from jobrelay.relay.worker_assignment import epoch_of
 from jobrelay.relay.workload_kind import is_built_in
 from jobrelay.workloads import Adapter
 from tests.relay.kinds import golden

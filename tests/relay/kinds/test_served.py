@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from jobrelay.kube import Object, Request, Response, Transport
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
-from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.workloads import JobAdapter, Workload
 from tests.relay.kinds.fleets import MANAGEMENT, Broken, KindsFleet, kinds_fleet
 from tests.relay.kinds.renders import DONE, RENDERS, STARTED, RenderAdapter, definition, render

@@ -6,7 +6,7 @@ from typing import Any
 
 from jobrelay.kube import Object, merge_patch
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
-from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.workloads import JobAdapter, Workload
 from tests.relay.kinds.fleets import MANAGEMENT, Broken, KindsFleet, kinds_fleet
 from tests.relay.kinds.renders import RENDERS, STARTED, RenderAdapter, render

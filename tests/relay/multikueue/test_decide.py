@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from jobrelay.kube import Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.relay.admission import Admitted
-from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.model import State
 from jobrelay.relay.multikueue.clones import CreateClone, DeleteClone, FindClone, PatchClone, asked, reconcile_clone
 from jobrelay.relay.multikueue.decide import CheckUpdate, ClearCluster, Nominate, Remotes, reconcile_workload
-from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching, next_round
-from jobrelay.relay.multikueue.views import CheckState, QueuedWorkload, read_workload
+from jobrelay.relay.multikueue.dispatching import DispatcherName, Dispatching, next_round
+from jobrelay.relay.multikueue.views import MultiKueueCheckState, QueuedWorkload, read_workload
+from jobrelay.relay.worker_assignment import WorkerAssignment
 from tests.relay.multikueue.kueue import condition
 from tests.relay.snapshots import NOW, job, snapshot, worker
 
@@ -35,7 +35,9 @@ def workload_object(state: str = "Pending", *conditions: Mapping[str, Any], **mo
     return decode_object(msgspec.json.encode({"metadata": metadata, "spec": spec, "status": status}))
 
 
-def view(state: str = "Pending", *conditions: Mapping[str, Any], **more: Any) -> tuple[QueuedWorkload, CheckState]:
+def view(
+    state: str = "Pending", *conditions: Mapping[str, Any], **more: Any
+) -> tuple[QueuedWorkload, MultiKueueCheckState]:
     found = read_workload(workload_object(state, *conditions, **more))
     assert found is not None
     return found, found.checks[0]
@@ -105,7 +107,7 @@ def test_an_eviction_under_way_belongs_to_the_reservation_that_it_ends() -> None
 
 def test_incremental_asks_three_more_after_every_five_minutes() -> None:
     found, own = view()
-    clusters, how = tuple("abcdefgh"), Dispatching(Dispatcher.INCREMENTAL)
+    clusters, how = tuple("abcdefgh"), Dispatching(DispatcherName.INCREMENTAL)
     admission = Admitted(frozenset(clusters), found.id, while_suspended=True)
 
     def nominated(minutes: float) -> Any:
@@ -122,7 +124,7 @@ def test_all_at_once_asks_those_that_are_connected() -> None:
     found, own = view()
     admission = Admitted(frozenset("ab"), found.id, while_suspended=True)
     seen = snapshot(job(suspend=True), [A, worker("b", lost=5), worker("c")], admission=admission)
-    how = Dispatching(Dispatcher.ALL_AT_ONCE)
+    how = Dispatching(DispatcherName.ALL_AT_ONCE)
     assert reconcile_workload(found, own, seen, Remotes(), ("b", "a", "x"), how) == Nominate(("a",))
 
 
@@ -157,7 +159,7 @@ def test_workers_are_asked_only_under_a_reservation_and_only_one_after_the_choic
 ) -> None:
     conditions = [condition("QuotaReserved", str(reserved)), condition("Finished", str(finished))]
     found, own = view(state, *conditions, clusterName=cluster or None, nominatedClusterNames=nominated)
-    to = Assignment(assigned, 1, admission=found.id) if assigned else None
+    to = WorkerAssignment(assigned, 1, admission=found.id) if assigned else None
     workers = asked(found, own, to)
     assert reserved or not workers
     assert not (finished and workers)

@@ -7,13 +7,13 @@ from typing import Any
 
 from jobrelay.kube import NotFound, merge_patch
 from jobrelay.kube.resource import JOBS
-from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
+from jobrelay.relay.multikueue.dispatching import DispatcherName, Dispatching
 from jobrelay.relay.multikueue.views import WORKLOADS
 from jobrelay.workloads.names import KUEUE_ORIGIN, PREBUILT
 from tests.relay.fleets import ORIGIN, Fleet
 from tests.relay.multikueue.kueue import PlayedKueue, beside_kueue, condition
 
-ALL = Dispatching(Dispatcher.ALL_AT_ONCE)
+ALL = Dispatching(DispatcherName.ALL_AT_ONCE)
 
 
 async def with_kueue(it: Fleet, *workers: str) -> dict[str, PlayedKueue]:

@@ -7,9 +7,9 @@ import dataclasses
 from jobrelay.kube import merge_patch
 from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS, PODS
-from jobrelay.relay.assignment import epoch_of
 from jobrelay.relay.model import State
 from jobrelay.relay.multikueue.views import CONFIGS, WORKLOADS
+from jobrelay.relay.worker_assignment import epoch_of
 from jobrelay.relay.workload_kind import WorkloadRef
 from tests.relay.fleets import Fleet
 from tests.relay.multikueue.kueue import beside_kueue, of

@@ -29,7 +29,6 @@ from jobrelay.relay import (
     snapshot_builder,
     workload_kind,
 )
-from jobrelay.relay.assignment import Assignment
 from jobrelay.relay.dispatcher import Dispatcher
 from jobrelay.relay.fencing import Lease
 from jobrelay.relay.leader_transport import LeaderTransport
@@ -39,6 +38,7 @@ from jobrelay.relay.model import ClockReading, WorkerFacts
 from jobrelay.relay.original_controller import OriginalController
 from jobrelay.relay.reconcile_mirror import NOTHING, MirrorDecision
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
+from jobrelay.relay.worker_assignment import WorkerAssignment
 from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.heartbeat import Heartbeat
 from jobrelay.relay.workers.proving import MirrorProver
@@ -53,10 +53,10 @@ Patch = pytest.MonkeyPatch
 
 
 def epoch_kept(patch: Patch) -> None:
-    def same(cluster: str, epoch: int, *more: Any, **named: Any) -> Assignment:
-        return Assignment(cluster, 1, *more, **named)
+    def same(cluster: str, epoch: int, *more: Any, **named: Any) -> WorkerAssignment:
+        return WorkerAssignment(cluster, 1, *more, **named)
 
-    patch.setattr(reconcile_original, "Assignment", same)
+    patch.setattr(reconcile_original, "WorkerAssignment", same)
 
 
 def hung_worker_unnoticed(patch: Patch) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.apply import lastapplied
 from jobrelay.apimachinery.apply.created import STRIPPED, ResetFields, excluded_fields
-from jobrelay.apimachinery.apply.entries import Entry, ManagedFieldsError, Managers, Wire, read, write
+from jobrelay.apimachinery.apply.entries import ManagedFieldsEntry, ManagedFieldsError, Managers, Wire, read, write
 from jobrelay.apimachinery.apply.fieldset import (
     Fields,
     difference,
@@ -38,13 +38,13 @@ from jobrelay.apimachinery.apply.merge import merge
 from jobrelay.apimachinery.apply.schema import Schema, SchemaNode
 from jobrelay.apimachinery.apply.typed import TypedError, field_set, remove, validate, with_named_fields
 from jobrelay.apimachinery.decode import json_kind
-from jobrelay.apimachinery.patch.convert import ConversionError, convert
+from jobrelay.apimachinery.patch.convert import UnstructuredConversionError, convert
 from jobrelay.apimachinery.patch.errors import PatchError, bad_request, failure
 from jobrelay.apimachinery.types import type_for_kind
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 KUBECTL: Final = "kubectl"
-Conflicts = list[tuple[Entry, tuple[str, ...]]]
+Conflicts = list[tuple[ManagedFieldsEntry, tuple[str, ...]]]
 
 
 class ApplyConflict(PatchError):
@@ -105,9 +105,9 @@ def apply_object(
         raise failure(f"failed to decode managed fields: {error}") from None
     base = unmanaged(live) if live is not None else schema.empty
     kind = ManagedKind(schema, excluded_fields(reset_fields), schemas, convert)
-    applier = Entry(manager, "Apply", api_version, {}, "", subresource)
+    applier = ManagedFieldsEntry(manager, "Apply", api_version, {}, "", subresource)
     if not managers and live is not None:
-        first = Entry(BEFORE_FIRST_APPLY, "Update", api_version, {}, now, subresource)
+        first = ManagedFieldsEntry(BEFORE_FIRST_APPLY, "Update", api_version, {}, now, subresource)
         managers = track(schema.empty, base, {}, first, kind)
     task = _Apply(base, config, kind, applier)
     run = _as_kubectl if manager == KUBECTL else _Apply.run
@@ -168,7 +168,7 @@ def _converted(merged: Obj, config: Obj, schema: Schema) -> Obj:
         return merged
     try:
         made: Obj = convert(merged, type_)
-    except ConversionError as error:
+    except UnstructuredConversionError as error:
         why = f"unable to convert unstructured object to {gvk_text(schema.version, schema.kind)}: {error}"
         raise failure(f"failed to convert new object ({_describe(config)}) to proper version: {why}") from None
     return made
@@ -177,7 +177,7 @@ def _converted(merged: Obj, config: Obj, schema: Schema) -> Obj:
 class _Apply:
     """One configuration for one live object; it may be tried twice, the second time with force."""
 
-    def __init__(self, live: Obj, config: Obj, kind: ManagedKind, applier: Entry) -> None:
+    def __init__(self, live: Obj, config: Obj, kind: ManagedKind, applier: ManagedFieldsEntry) -> None:
         self.live, self.config, self.kind, self.applier = live, config, kind, applier
 
     def run(self, managers: Managers, *, force: bool) -> tuple[Obj, Managers]:
@@ -222,7 +222,7 @@ class _Apply:
         return {key: entry for key, entry in managers.items() if key != self.applier.identity}
 
 
-def prune(merged: Obj, last: Fields, managers: Iterable[Entry], root: SchemaNode) -> Obj:
+def prune(merged: Obj, last: Fields, managers: Iterable[ManagedFieldsEntry], root: SchemaNode) -> Obj:
     """The merged object without what the applier no longer names and nobody else owns."""
     named = with_named_fields(last, root)
     everything = with_named_fields(field_set(merged, root), root)

@@ -24,7 +24,7 @@ class ManagedFieldsError(ValueError):
     """managedFields that cannot be read; the text is the server's."""
 
 
-class Entry(NamedTuple):
+class ManagedFieldsEntry(NamedTuple):
     """One manager's fields, in the server's order. `time` is "" when the manager joined without changing anything."""
 
     manager: str
@@ -43,8 +43,8 @@ class Entry(NamedTuple):
         """The key that identifies a manager; the real server also sorts by it."""
         return _identity(self.manager, self.operation, "" if self.applied else self.version, self.subresource)
 
-    def with_fields(self, fields: Fields) -> Entry:
-        return Entry(self.manager, self.operation, self.version, fields, self.time, self.subresource)
+    def with_fields(self, fields: Fields) -> ManagedFieldsEntry:
+        return ManagedFieldsEntry(self.manager, self.operation, self.version, fields, self.time, self.subresource)
 
     def described(self) -> str:
         """The manager as conflicts name it."""
@@ -66,7 +66,7 @@ class Entry(NamedTuple):
         return made
 
 
-Managers = dict[str, Entry]
+Managers = dict[str, ManagedFieldsEntry]
 
 
 @functools.lru_cache(1024)
@@ -83,7 +83,7 @@ def read(entries: Wire | None, *, trusted: bool) -> Managers:
             _check(index, raw)
         fields = raw.get("fieldsV1") or {}
         try:
-            entry = Entry(
+            entry = ManagedFieldsEntry(
                 raw.get("manager", ""), raw.get("operation", ""), raw.get("apiVersion", ""),
                 fields if trusted else ordered(canonical(fields)), raw.get("time") or "", raw.get("subresource", ""),
             )  # fmt: skip
@@ -132,14 +132,14 @@ def cap(managers: Managers) -> Managers:
     if excess <= 0:
         return managers
     out = dict(managers)
-    first: dict[str, Entry] = {}
+    first: dict[str, ManagedFieldsEntry] = {}
     for entry in sorted(updaters, key=lambda entry: (entry.time, entry.identity)):
         if excess <= 0:
             break
         if entry.version not in first:
             first[entry.version] = entry
             continue
-        bucket = Entry(ANCIENT, "Update", entry.version, {})
+        bucket = ManagedFieldsEntry(ANCIENT, "Update", entry.version, {})
         if bucket.identity not in out:
             out[bucket.identity] = bucket.with_fields(out.pop(first[entry.version].identity).fields)
         joined = ordered(union(entry.fields, out[bucket.identity].fields))

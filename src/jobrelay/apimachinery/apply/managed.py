@@ -14,7 +14,7 @@ from typing import Any
 
 from jobrelay.apimachinery.apply.compare import NOTHING, Comparison, compare
 from jobrelay.apimachinery.apply.created import STRIPPED, ResetFields, created_fields, excluded_fields
-from jobrelay.apimachinery.apply.entries import Entry, ManagedFieldsError, Managers, Wire, cap, read, write
+from jobrelay.apimachinery.apply.entries import ManagedFieldsEntry, ManagedFieldsError, Managers, Wire, cap, read, write
 from jobrelay.apimachinery.apply.fieldset import LEAF, Fields, difference, intersection, ordered, union
 from jobrelay.apimachinery.apply.schema import Schema, built_in_schema
 from jobrelay.apimachinery.apply.typed import TypedError, validate
@@ -51,7 +51,7 @@ def update_managed_fields(
             return None
         if schema.custom:
             validate(unmanaged(new), schema.root)
-        writer = Entry(manager or "unknown", "Update", api_version, {}, now, subresource)
+        writer = ManagedFieldsEntry(manager or "unknown", "Update", api_version, {}, now, subresource)
         if live is None and not managers:
             fields = created_fields(unmanaged(new), schema, reset_fields)
             return [writer.with_fields(fields).wire()] if fields else None
@@ -113,7 +113,7 @@ def _group(version: str) -> str:
     return version.rpartition("/")[0]
 
 
-def track(old: Obj, new: Obj, managers: Managers, writer: Entry, kind: ManagedKind) -> Managers:
+def track(old: Obj, new: Obj, managers: Managers, writer: ManagedFieldsEntry, kind: ManagedKind) -> Managers:
     """The managers after a write by `writer`."""
     versions = VersionedComparison(unmanaged(old), unmanaged(new), kind)
     changes = versions.own

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.cel.standard import index_list, index_map
-from jobrelay.apimachinery.cel.steps import Eval, Frame, Step
+from jobrelay.apimachinery.cel.steps import Eval, EvalStep, Frame
 from jobrelay.apimachinery.cel.values import CelError, CelOptional, kind_of, type_name
 
 _LIST_INDEX: Final = "unsupported index type 'string' in list"
@@ -22,7 +22,7 @@ class Qualifier(NamedTuple):
     """One access: `apply(value, key)`, its key as a step, and whether nothing may be found."""
 
     apply: Apply
-    key: Step
+    key: EvalStep
     optional: bool = False
 
     @property
@@ -60,7 +60,7 @@ def get_item(value: Any, key: Any) -> Any:
     raise CelError(f"unsupported index type '{type_name(key)}' in list")
 
 
-def chain(base: Step, qualifiers: list[Qualifier], *, may_be_optional: bool) -> Step:
+def chain(base: EvalStep, qualifiers: list[Qualifier], *, may_be_optional: bool) -> EvalStep:
     """The step that evaluates a value and applies the qualifiers in turn."""
     rests = [sum(later.cost for later in qualifiers[at + 1 :]) for at in range(len(qualifiers))]
     links = list(zip(qualifiers, rests, strict=True))
@@ -71,7 +71,7 @@ def chain(base: Step, qualifiers: list[Qualifier], *, may_be_optional: bool) -> 
         run = _variable_access(base.slot, qualifiers[0].apply, qualifiers[0].key.run([0]))
     else:
         run = _plain_chain(base.run, links, total)
-    return Step(run, base.cost + total)
+    return EvalStep(run, base.cost + total)
 
 
 def _start(base: Eval, frame: Frame, total: int) -> Any:

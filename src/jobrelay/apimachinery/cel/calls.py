@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from jobrelay.apimachinery.cel.runtimecost import FAILED, CallCost
-from jobrelay.apimachinery.cel.steps import CALL_LIMIT, CostExceeded, Eval, Frame, Step, charge
+from jobrelay.apimachinery.cel.steps import CALL_LIMIT, CostExceeded, Eval, EvalStep, Frame, charge
 from jobrelay.apimachinery.cel.values import CelError
 
 Impl = Callable[..., Any]
 
 
-def call(impl: Impl, args: list[Step], cost: CallCost, *, stops_at_errors: bool = False) -> Step:
+def call(impl: Impl, args: list[EvalStep], cost: CallCost, *, stops_at_errors: bool = False) -> EvalStep:
     """The step that evaluates the arguments and calls the function."""
     if stops_at_errors and len(args) == 2:
         run = _with_constant(_priced(impl, cost), args, cost.fixed)
@@ -28,7 +28,7 @@ def call(impl: Impl, args: list[Step], cost: CallCost, *, stops_at_errors: bool 
         run = _unary(impl, args[0].run) if len(args) == 1 else _binary(impl, args)
     else:
         run = _priced_unary(impl, args[0].run, cost) if len(args) == 1 else _priced_binary(impl, args, cost)
-    return Step(run, sum(arg.cost for arg in args) + cost.fixed)
+    return EvalStep(run, sum(arg.cost for arg in args) + cost.fixed)
 
 
 def attempt(run: Eval, frame: Frame) -> Any:
@@ -57,7 +57,7 @@ def _priced_unary(impl: Impl, only: Eval, cost: CallCost) -> Eval:
     return run
 
 
-def _binary(impl: Impl, args: list[Step]) -> Eval:
+def _binary(impl: Impl, args: list[EvalStep]) -> Eval:
     first, second = args[0].run, args[1].run
     if args[1].constant:
         return lambda frame: impl(first(frame), second(frame))
@@ -73,7 +73,7 @@ def _binary(impl: Impl, args: list[Step]) -> Eval:
     return run
 
 
-def _priced_binary(impl: Impl, args: list[Step], cost: CallCost) -> Eval:
+def _priced_binary(impl: Impl, args: list[EvalStep], cost: CallCost) -> Eval:
     first, second, invoke, of_args = args[0].run, args[1].run, _priced(impl, cost), cost.of_args
 
     def run(frame: Frame) -> Any:
@@ -97,7 +97,7 @@ def _priced_binary(impl: Impl, args: list[Step], cost: CallCost) -> Eval:
     return run
 
 
-def _with_constant(invoke: Impl, args: list[Step], fixed: int) -> Eval:
+def _with_constant(invoke: Impl, args: list[EvalStep], fixed: int) -> Eval:
     first, second = args[0].run, args[1].run([0])
 
     def run(frame: Frame) -> Any:
@@ -111,7 +111,7 @@ def _with_constant(invoke: Impl, args: list[Step], fixed: int) -> Eval:
     return run
 
 
-def _sequence(invoke: Impl, args: list[Step], cost: CallCost) -> Eval:
+def _sequence(invoke: Impl, args: list[EvalStep], cost: CallCost) -> Eval:
     rests = [sum(later.cost for later in args[at + 1 :]) + cost.fixed for at in range(len(args))]
     links = [(arg.run, rest) for arg, rest in zip(args, rests, strict=True)]
 

@@ -11,16 +11,16 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.cel.runtimecost import LIST, sorted_by
 from jobrelay.apimachinery.cel.standard import find_key
-from jobrelay.apimachinery.cel.steps import CALL_LIMIT, CostExceeded, Frame, Step, as_bool, charge, constant
+from jobrelay.apimachinery.cel.steps import CALL_LIMIT, CostExceeded, EvalStep, Frame, as_bool, charge, constant
 from jobrelay.apimachinery.cel.texts import sort_by
 from jobrelay.apimachinery.cel.values import CelError, CelOptional, kind_of, no_overload
 
-Make = Callable[[Step, list[int], list[Step]], Step]
+Make = Callable[[EvalStep, list[int], list[EvalStep]], EvalStep]
 _CHECKED: Final = 64  # rounds
 _APPEND: Final = LIST + 2  # read the accumulator, make a list of one, add the two
 
 
-def _items(source: Step, frame: Frame, count: int, result_cost: int) -> Any:
+def _items(source: EvalStep, frame: Frame, count: int, result_cost: int) -> Any:
     """What the loop variables are in turn: values, or pairs for two variables."""
     try:
         value = source.run(frame)
@@ -62,7 +62,7 @@ def _quantifier(decides: bool, condition: int) -> Make:
     Each round costs a look at the condition and at the accumulator; so does the look that ends the loop early.
     """
 
-    def make(source: Step, slots: list[int], args: list[Step]) -> Step:
+    def make(source: EvalStep, slots: list[int], args: list[EvalStep]) -> EvalStep:
         test, cost = args[0].run, condition + 1 + args[0].cost
 
         def run(frame: Frame) -> bool:
@@ -81,12 +81,12 @@ def _quantifier(decides: bool, condition: int) -> Make:
                 raise failure
             return not decides
 
-        return Step(run, source.cost + 1)
+        return EvalStep(run, source.cost + 1)
 
     return make
 
 
-def _exists_one(source: Step, slots: list[int], args: list[Step]) -> Step:
+def _exists_one(source: EvalStep, slots: list[int], args: list[EvalStep]) -> EvalStep:
     """Adding 1 costs 2, and the comparison at the end 2."""
     test, cost = args[0].run, args[0].cost
 
@@ -104,19 +104,19 @@ def _exists_one(source: Step, slots: list[int], args: list[Step]) -> Step:
             raise failure
         return found == 1
 
-    return Step(run, source.cost + 2)
+    return EvalStep(run, source.cost + 2)
 
 
 def _collection(
-    source: Step,
+    source: EvalStep,
     slots: list[int],
-    args: list[Step],
+    args: list[EvalStep],
     *,
     accepted: int,
     after_error: int,
     start: Callable[[], Any],
     add: Callable[[Any, Any, Any], None],
-) -> Step:
+) -> EvalStep:
     """A loop that makes a list or map of the last argument, in rounds that the first of two arguments lets through.
 
     `accepted` is what adding costs beside the arguments. A round after an error costs `after_error` instead, and
@@ -149,20 +149,20 @@ def _collection(
             raise failure
         return made
 
-    return Step(run, source.cost + 1)
+    return EvalStep(run, source.cost + 1)
 
 
 def _append(made: list[Any], found: Any, value: Any) -> None:
     made.append(value)
 
 
-def _filter(source: Step, slots: list[int], args: list[Step]) -> Step:
+def _filter(source: EvalStep, slots: list[int], args: list[EvalStep]) -> EvalStep:
     slot = slots[0]
-    kept = Step(lambda frame: frame[slot], 1)
+    kept = EvalStep(lambda frame: frame[slot], 1)
     return _collection(source, slots, [args[0], kept], accepted=_APPEND, after_error=-1, start=list, add=_append)
 
 
-def _map(source: Step, slots: list[int], args: list[Step]) -> Step:
+def _map(source: EvalStep, slots: list[int], args: list[EvalStep]) -> EvalStep:
     accepted = 2 if args[-1].constant else _APPEND
     return _collection(source, slots, args, accepted=accepted, after_error=-1, start=list, add=_append)
 
@@ -171,7 +171,7 @@ def _insert(made: dict[Any, Any], found: Any, value: Any) -> None:
     made[found[0]] = value
 
 
-def _transform_map(source: Step, slots: list[int], args: list[Step]) -> Step:
+def _transform_map(source: EvalStep, slots: list[int], args: list[EvalStep]) -> EvalStep:
     return _collection(source, slots, args, accepted=3, after_error=1, start=dict, add=_insert)
 
 
@@ -182,11 +182,11 @@ def _merge(made: dict[Any, Any], found: Any, value: Any) -> None:
         made[key] = item
 
 
-def _transform_entries(source: Step, slots: list[int], args: list[Step]) -> Step:
+def _transform_entries(source: EvalStep, slots: list[int], args: list[EvalStep]) -> EvalStep:
     return _collection(source, slots, args, accepted=2, after_error=-1, start=dict, add=_merge)
 
 
-def _sort_by(source: Step, slots: list[int], args: list[Step]) -> Step:
+def _sort_by(source: EvalStep, slots: list[int], args: list[EvalStep]) -> EvalStep:
     """A loop for the keys and a sort by them; each of the two reads the list, which is evaluated once."""
 
     def run(frame: Frame) -> Any:
@@ -195,10 +195,10 @@ def _sort_by(source: Step, slots: list[int], args: list[Step]) -> Step:
         charge(frame, sorted_by(keys))
         return sort_by(items, keys)
 
-    return Step(run, source.cost + 3)
+    return EvalStep(run, source.cost + 3)
 
 
-def optional_map(source: Step, slot: int, pending: int, body: Step, *, wrap: bool) -> Step:
+def optional_map(source: EvalStep, slot: int, pending: int, body: EvalStep, *, wrap: bool) -> EvalStep:
     """`optMap` and `optFlatMap`: what the value costs is charged a second time, when the variable is first read.
 
     `pending` is where the frame has this cost until then.
@@ -219,7 +219,7 @@ def optional_map(source: Step, slot: int, pending: int, body: Step, *, wrap: boo
         made = body.run(frame)
         return CelOptional(made, present=True) if wrap else made
 
-    return Step(run, source.cost + 1)
+    return EvalStep(run, source.cost + 1)
 
 
 LOOPS: Final[dict[str, Make]] = {

@@ -15,7 +15,16 @@ from jobrelay.apimachinery.cel.checker import Checked, qualified
 from jobrelay.apimachinery.cel.functions import FUNCTIONS, Overload, dispatch
 from jobrelay.apimachinery.cel.loops import LOOPS, optional_map
 from jobrelay.apimachinery.cel.runtimecost import LIST, MAP, call_cost
-from jobrelay.apimachinery.cel.steps import CALL_LIMIT, INTERRUPT, CostExceeded, Eval, Frame, Step, as_bool, constant
+from jobrelay.apimachinery.cel.steps import (
+    CALL_LIMIT,
+    INTERRUPT,
+    CostExceeded,
+    Eval,
+    EvalStep,
+    Frame,
+    as_bool,
+    constant,
+)
 from jobrelay.apimachinery.cel.syntax import Call, Expr, Ident, ListLiteral, Literal, Macro, MapLiteral, Select
 from jobrelay.apimachinery.cel.values import CelError, CelOptional, TypeValue, kind_of, no_overload
 
@@ -61,17 +70,17 @@ def build(checked: Checked) -> Callable[..., Any]:
 class _Builder:
     def __init__(self, checked: Checked) -> None:
         self.types, self.overloads = checked.types, checked.overloads
-        self.scope: dict[str, Step] = {}
+        self.scope: dict[str, EvalStep] = {}
         self.slots = 1  # the last slot that is taken
         for name in sorted(checked.variables):
             self._declare(name)
 
-    def make(self, expr: Expr) -> Step:
+    def make(self, expr: Expr) -> EvalStep:
         """The step of a node, as the operand of something else or as the whole expression."""
         if not self._is_attribute(expr):
             return _MAKERS[type(expr)](self, expr)
         step = self._resolve(expr)
-        return Step(step.run, step.cost + self._own_cost(expr))
+        return EvalStep(step.run, step.cost + self._own_cost(expr))
 
     def _slot(self) -> int:
         self.slots += 1
@@ -79,7 +88,7 @@ class _Builder:
 
     def _declare(self, name: str) -> int:
         slot = self._slot()
-        self.scope[name] = Step(lambda frame: frame[slot], slot=slot)
+        self.scope[name] = EvalStep(lambda frame: frame[slot], slot=slot)
         return slot
 
     def _is_attribute(self, expr: Expr) -> bool:
@@ -89,7 +98,7 @@ class _Builder:
             return self.types[id(expr)].kind != "type" or not qualified(expr)
         return isinstance(expr, Call) and expr.function in ("_[_]", "_[?_]", "_?_:_")
 
-    def _declared(self, expr: Expr) -> Step | None:
+    def _declared(self, expr: Expr) -> EvalStep | None:
         """The step of a variable; its name may have dots."""
         return self.scope.get(qualified(expr)) if isinstance(expr, (Ident, Select)) else None
 
@@ -100,11 +109,11 @@ class _Builder:
             expr = expr.operand if isinstance(expr, Select) else expr.args[0]
         return 1 - tested - (isinstance(expr, Call) and expr.function == "_?_:_")
 
-    def _part(self, expr: Expr) -> Step:
+    def _part(self, expr: Expr) -> EvalStep:
         """The step of a branch or an index: attributes do not cost the 1 for where they start."""
         return self._resolve(expr) if self._is_attribute(expr) else self.make(expr)
 
-    def _resolve(self, expr: Expr) -> Step:
+    def _resolve(self, expr: Expr) -> EvalStep:
         """The step of an attribute without its own cost."""
         if (declared := self._declared(expr)) is not None:
             return declared
@@ -124,13 +133,13 @@ class _Builder:
         may_be_optional = self.types[id(expr)].kind in ("optional", "dyn", "param")
         return chain(self._part(expr), qualifiers[::-1], may_be_optional=may_be_optional)
 
-    def _literal(self, expr: Literal) -> Step:
+    def _literal(self, expr: Literal) -> EvalStep:
         return constant(expr.value)
 
-    def _type(self, expr: Ident | Select) -> Step:
+    def _type(self, expr: Ident | Select) -> EvalStep:
         return constant(TypeValue(qualified(expr)))
 
-    def _call(self, expr: Call) -> Step:
+    def _call(self, expr: Call) -> EvalStep:
         if expr.function in ("_&&_", "_||_"):
             return _logical(*map(self.make, expr.args), decides=expr.function == "_||_")
         nodes = ([expr.target] if expr.target is not None else []) + expr.args
@@ -142,13 +151,13 @@ class _Builder:
         impl = _implementation(expr.function, overloads, known=all(map(_certain, types)))
         if expr.function in _CONVERSIONS and args[0].constant:
             only = args[0].run
-            return Step(lambda frame: impl(only(frame)), constant=True)
+            return EvalStep(lambda frame: impl(only(frame)), constant=True)
         if expr.function == "@in" and args[1].constant and overloads[0].id == "in_list" and len(overloads) == 1:
             return self._membership(expr, impl, args)
         stops = expr.function in _PATTERNS and args[1].constant
         return call(impl, args, call_cost(expr.function, overloads, types), stops_at_errors=stops)
 
-    def _membership(self, expr: Call, impl: Callable[..., Any], args: list[Step]) -> Step:
+    def _membership(self, expr: Call, impl: Callable[..., Any], args: list[EvalStep]) -> EvalStep:
         """`in` a constant list: as a look into a set it costs nothing, unless there are items that no set can have."""
         items, first = args[1].run([0]), args[0].run
         if not items:
@@ -161,25 +170,25 @@ class _Builder:
             value = first(frame)
             return kind_of(value) in _PRIMITIVES and value in (bools if isinstance(value, bool) else plain)
 
-        return Step(run, args[0].cost)
+        return EvalStep(run, args[0].cost)
 
-    def _list(self, expr: ListLiteral) -> Step:
+    def _list(self, expr: ListLiteral) -> EvalStep:
         items = [self.make(item) for item in expr.items]
         run = _gather(items)
         if all(item.constant for item in items) and not expr.optional:
             return constant(run([0]))
         cost = sum(item.cost for item in items) + LIST
         if not expr.optional:
-            return Step(run, cost)
+            return EvalStep(run, cost)
         optional = [index in expr.optional for index in range(len(items))]
 
         def make(frame: Frame) -> Any:
             found = zip(run(frame), optional, strict=True)
             return [value.value if may_miss else value for value, may_miss in found if _kept(value, may_miss)]
 
-        return Step(make, cost)
+        return EvalStep(make, cost)
 
-    def _map(self, expr: MapLiteral) -> Step:
+    def _map(self, expr: MapLiteral) -> EvalStep:
         parts = [self.make(part) for entry in expr.entries for part in entry]
         gather, optional = _gather(parts), expr.optional
 
@@ -195,10 +204,10 @@ class _Builder:
             return made
 
         if all(part.constant for part in parts):
-            return Step(make, constant=True)
-        return Step(make, sum(part.cost for part in parts) + MAP)
+            return EvalStep(make, constant=True)
+        return EvalStep(make, sum(part.cost for part in parts) + MAP)
 
-    def _macro(self, expr: Macro) -> Step:
+    def _macro(self, expr: Macro) -> EvalStep:
         source, outer = self.make(expr.range), self.scope
         self.scope = dict(outer)
         try:
@@ -209,7 +218,7 @@ class _Builder:
         finally:
             self.scope = outer
 
-    def _optional_map(self, expr: Macro, source: Step) -> Step:
+    def _optional_map(self, expr: Macro, source: EvalStep) -> EvalStep:
         slot, pending = self._slot(), self._slot()
 
         def read(frame: Frame) -> Any:
@@ -217,11 +226,11 @@ class _Builder:
             frame[pending] = 0
             return frame[slot]
 
-        self.scope[expr.variables[0]] = Step(read)
+        self.scope[expr.variables[0]] = EvalStep(read)
         return optional_map(source, slot, pending, self.make(expr.args[0]), wrap=expr.name == "optMap")
 
 
-_MAKERS: Final[dict[type[Expr], Callable[[_Builder, Any], Step]]] = {
+_MAKERS: Final[dict[type[Expr], Callable[[_Builder, Any], EvalStep]]] = {
     Literal: _Builder._literal, Ident: _Builder._type, Select: _Builder._type, Call: _Builder._call,
     ListLiteral: _Builder._list, MapLiteral: _Builder._map, Macro: _Builder._macro,
 }  # fmt: skip
@@ -237,7 +246,7 @@ def _implementation(function: str, overloads: list[Overload], *, known: bool) ->
     return lambda *args: dispatch(function, overloads, args)
 
 
-def _gather(parts: list[Step]) -> Eval:
+def _gather(parts: list[EvalStep]) -> Eval:
     """The values of all parts; after an error in one, the rest is neither evaluated nor charged."""
     links = [(part.run, sum(later.cost for later in parts[at + 1 :])) for at, part in enumerate(parts)]
 
@@ -258,7 +267,7 @@ def _kept(value: Any, optional: bool) -> bool:
     return not optional or value.present
 
 
-def _logical(left: Step, right: Step, *, decides: bool) -> Step:
+def _logical(left: EvalStep, right: EvalStep, *, decides: bool) -> EvalStep:
     """`||` is decided by a true, `&&` by a false, on either side."""
     first, second, cost = left.run, right.run, right.cost
 
@@ -277,10 +286,10 @@ def _logical(left: Step, right: Step, *, decides: bool) -> Step:
         frame[0] += cost
         return as_bool(second(frame))
 
-    return Step(run, left.cost)
+    return EvalStep(run, left.cost)
 
 
-def _conditional(test: Step, yes: Step, no: Step) -> Step:
+def _conditional(test: EvalStep, yes: EvalStep, no: EvalStep) -> EvalStep:
     decide = test.run
 
     def run(frame: Frame) -> Any:
@@ -288,10 +297,10 @@ def _conditional(test: Step, yes: Step, no: Step) -> Step:
         frame[0] += branch.cost
         return branch.run(frame)
 
-    return Step(run, test.cost)
+    return EvalStep(run, test.cost)
 
 
-def _or_else(function: str, target: Step, other: Step) -> Step:
+def _or_else(function: str, target: EvalStep, other: EvalStep) -> EvalStep:
     def run(frame: Frame) -> Any:
         value = target.run(frame)
         if not isinstance(value, CelOptional):
@@ -301,4 +310,4 @@ def _or_else(function: str, target: Step, other: Step) -> Step:
         frame[0] += other.cost
         return other.run(frame)
 
-    return Step(run, target.cost)
+    return EvalStep(run, target.cost)

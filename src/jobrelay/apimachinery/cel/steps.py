@@ -2,9 +2,9 @@
 
 What an evaluation costs is counted as the Go engine counts it. There a value is charged when it has been computed, an
 error is a value too, and what follows an error is still computed and charged. Here most of the cost is charged ahead:
-`Step.cost` is what a step costs whatever the values are, and whoever runs the step charges it, for a whole expression
-at once where nothing is conditional. A step adds what depends on values itself, and takes back what an error has
-skipped.
+`EvalStep.cost` is what a step costs whatever the values are, and whoever runs the step charges it, for a whole
+expression at once where nothing is conditional. A step adds what depends on values itself, and takes back what an error
+has skipped.
 
 Cost does not bound time: some work is free, such as the rounds of a filter that is always false. Who evaluates can set
 `INTERRUPT`, which is called at the start of a program and every now and then in loops, and raises what is to end it.
@@ -31,7 +31,7 @@ class CostExceeded(Exception):
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
-class Step(NamedTuple):
+class EvalStep(NamedTuple):
     """How a node is evaluated, what this costs at least, and whether it is a constant or just a variable's slot."""
 
     run: Eval
@@ -40,8 +40,8 @@ class Step(NamedTuple):
     slot: int = 0
 
 
-def constant(value: Any) -> Step:
-    return Step(lambda frame: value, constant=True)
+def constant(value: Any) -> EvalStep:
+    return EvalStep(lambda frame: value, constant=True)
 
 
 def charge(frame: Frame, cost: int) -> None:

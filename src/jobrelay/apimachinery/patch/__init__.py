@@ -3,7 +3,7 @@
 None of them changes the object it is given: what is not touched is shared with the result.
 """
 
-from jobrelay.apimachinery.patch.convert import ConversionError, convert
+from jobrelay.apimachinery.patch.convert import UnstructuredConversionError, convert
 from jobrelay.apimachinery.patch.errors import PatchError, go_format
 from jobrelay.apimachinery.patch.jsonpatch import apply_json_patch, check_json_patch
 from jobrelay.apimachinery.patch.merge import apply_merge_patch, check_merge_patch
@@ -11,6 +11,15 @@ from jobrelay.apimachinery.patch.show import patched_text
 from jobrelay.apimachinery.patch.strategic import apply_strategic_patch, check_strategic_patch
 
 __all__ = [
-    "ConversionError", "PatchError", "apply_json_patch", "apply_merge_patch", "apply_strategic_patch",
-    "check_json_patch", "check_merge_patch", "check_strategic_patch", "convert", "go_format", "patched_text",
+    "PatchError",
+    "UnstructuredConversionError",
+    "apply_json_patch",
+    "apply_merge_patch",
+    "apply_strategic_patch",
+    "check_json_patch",
+    "check_merge_patch",
+    "check_strategic_patch",
+    "convert",
+    "go_format",
+    "patched_text",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ _KINDS: Final = {dict: "map", list: "slice", str: "string", bool: "bool", int: "
 _GO: Final = {"s": "string", "b": "bool", "i32": "int32", "i64": "int64", "f64": "float64"}
 
 
-class ConversionError(ValueError):
+class UnstructuredConversionError(ValueError):
     """A value of the wrong type in a patched object; the message is Go's."""
 
 
@@ -35,7 +35,7 @@ def convert(value: Any, type_: Type) -> Any:
             return _scalar(value, type_)
         case "bytes":
             if not isinstance(value, (str, list)):
-                raise ConversionError(f"cannot restore slice from {_kind(value)}")
+                raise UnstructuredConversionError(f"cannot restore slice from {_kind(value)}")
             return _checked(value, type_, "error decoding from json: ")
         case _ if type_.kind[1:].isdigit():
             return _integer(value, type_)
@@ -47,7 +47,7 @@ def _checked(value: Any, type_: Type, prefix: str = "") -> Any:
     try:
         decode(value, type_)
     except DecodeError as error:
-        raise ConversionError(f"{prefix}{error}") from None
+        raise UnstructuredConversionError(f"{prefix}{error}") from None
     return value
 
 
@@ -57,7 +57,7 @@ def _kind(value: Any) -> str:
 
 def _struct(value: Any, type_: Type) -> Any:
     if not isinstance(value, dict):
-        raise ConversionError(f"cannot restore struct from: {_kind(value)}")
+        raise UnstructuredConversionError(f"cannot restore struct from: {_kind(value)}")
     made = dict(value)
     for name, field in type_.fields.items():
         item = value.get(name)
@@ -69,7 +69,7 @@ def _struct(value: Any, type_: Type) -> Any:
 def _list(value: Any, type_: Type) -> Any:
     assert type_.elem is not None
     if not isinstance(value, list):
-        raise ConversionError(f"cannot restore slice from {_kind(value)}")
+        raise UnstructuredConversionError(f"cannot restore slice from {_kind(value)}")
     elem = type_.elem
     return [convert(item, elem) for item in value]
 
@@ -77,7 +77,7 @@ def _list(value: Any, type_: Type) -> Any:
 def _map(value: Any, type_: Type) -> Any:
     assert type_.elem is not None
     if not isinstance(value, dict):
-        raise ConversionError(f"cannot restore map from {_kind(value)}")
+        raise UnstructuredConversionError(f"cannot restore map from {_kind(value)}")
     elem = type_.elem
     return {key: convert(item, elem) for key, item in value.items()}
 
@@ -101,12 +101,12 @@ def _integer(value: Any, type_: Type) -> int:
     return wrapped - 2**bits if type_.kind[0] == "i" and wrapped >= 2 ** (bits - 1) else wrapped
 
 
-def _unconvertible(value: Any, type_: Type) -> ConversionError:
+def _unconvertible(value: Any, type_: Type) -> UnstructuredConversionError:
     """Go distinguishes conversions that exist for constants (number to string, number to number) from others."""
     kind, source = type_.kind, _kind(value)
     numeric = kind not in ("s", "b")
     if (kind == "s" and source == "int64") or (numeric and source in ("int64", "float64")):
-        return ConversionError(f"cannot convert {source} to {type_.go}")
+        return UnstructuredConversionError(f"cannot convert {source} to {type_.go}")
     if kind == "s" and source == "slice":
-        return ConversionError("unrecognized type: string")
-    return ConversionError(f"unrecognized type: {_GO.get(kind, 'uint' + kind[1:])}")
+        return UnstructuredConversionError("unrecognized type: string")
+    return UnstructuredConversionError(f"unrecognized type: {_GO.get(kind, 'uint' + kind[1:])}")

@@ -24,7 +24,7 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetClusters:
     """The clusters that a command is about: embedded ones by name, or any one by its kubeconfig."""
 
     clusters: tuple[str, ...]
@@ -46,7 +46,7 @@ class Target:
 
 target_options = option_group(
     "target",
-    Target,
+    TargetClusters,
     click.option(
         "-c", "--cluster", "clusters", metavar="NAME", multiple=True, shell_complete=complete_names,
         help="An embedded cluster; may be repeated.",
@@ -69,7 +69,7 @@ def crds() -> None:
 @click.argument("sources", metavar="FILE|DIR|NAME...", nargs=-1, required=True, shell_complete=complete_definitions)
 @target_options
 @output_option("table", "json", "name")
-def add(sources: tuple[str, ...], target: Target, output: str) -> None:
+def add(sources: tuple[str, ...], target: TargetClusters, output: str) -> None:
     """Install CustomResourceDefinitions and wait until their kinds are served.
 
     FILE and DIR have the definitions of a project's release; other objects in them are left out. A NAME is a project:
@@ -91,7 +91,7 @@ def add(sources: tuple[str, ...], target: Target, output: str) -> None:
 @click.option("--available", is_flag=True, help="List what the names that `add` takes stand for instead.")
 @target_options
 @output_option("table", "json", "name")
-def list_(available: bool, target: Target, output: str) -> None:
+def list_(available: bool, target: TargetClusters, output: str) -> None:
     """List the CustomResourceDefinitions of clusters, with their kinds and the versions that are served."""
     if available:
         print_rows(_available(), ["source", "name", "kind", "versions"], output)
@@ -103,11 +103,11 @@ def list_(available: bool, target: Target, output: str) -> None:
     print_rows(rows, _columns(target, "name", "kind", "versions", "established"), output)
 
 
-def _columns(target: Target, *columns: str) -> list[str]:
+def _columns(target: TargetClusters, *columns: str) -> list[str]:
     return [*(["cluster"] if len(target.clusters) > 1 else []), *columns]
 
 
-def _on_each(target: Target, work: Callable[[Client, str], Awaitable[Rows]]) -> Rows:
+def _on_each(target: TargetClusters, work: Callable[[Client, str], Awaitable[Rows]]) -> Rows:
     """Does the work on each cluster, one after another; the rows of all."""
 
     async def on_all() -> Rows:

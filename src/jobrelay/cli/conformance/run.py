@@ -1,4 +1,4 @@
-"""`jobrelay conformance run`: submits Jobs to a controller and judges what becomes of them."""
+"""`jobrelay conformance run`: submits Jobs to a controller and judges how it runs them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from jobrelay.cli.output import output_option
 if TYPE_CHECKING:
     from jobrelay.cli.conformance.audit import JobAudit
     from jobrelay.conformance import AuditFinding, Auditor
-    from jobrelay.control.endpoint import Endpoint
+    from jobrelay.control.probe_server import ProbeServer
 
 _FILE = click.Path(path_type=pathlib.Path, dir_okay=False, allow_dash=True)
 _STDIO = pathlib.Path("-")
@@ -134,11 +134,11 @@ async def _watch(auditor: Auditor, asked: _Watch) -> None:
         await _first_to_end(tasks, asked.seconds)
 
 
-def _endpoint(listen: tuple[str, int], audit: JobAudit, auditor: Auditor) -> Endpoint:
-    from jobrelay.control.endpoint import Endpoint
+def _endpoint(listen: tuple[str, int], audit: JobAudit, auditor: Auditor) -> ProbeServer:
+    from jobrelay.control.probe_server import ProbeServer
     from jobrelay.kube.metrics import exposition
 
-    return Endpoint(*listen, ready=audit.synced.is_set, metrics=lambda: exposition([auditor]))
+    return ProbeServer(*listen, ready=audit.synced.is_set, metrics=lambda: exposition([auditor]))
 
 
 async def _first_to_end(tasks: list[asyncio.Task[None]], seconds: float) -> None:

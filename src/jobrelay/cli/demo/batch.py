@@ -12,7 +12,19 @@ from typing import Any
 from jobrelay.fleet import MANAGEMENT
 from jobrelay.kube import Object
 
-__all__ = ["BATCH", "BOLD", "DOOMED", "LOST_AFTER", "PLAIN", "RED", "RUNTIME", "WORKERS", "Row", "Screen", "Task"]
+__all__ = [
+    "BATCH",
+    "BOLD",
+    "DOOMED",
+    "LOST_AFTER",
+    "PLAIN",
+    "RED",
+    "RUNTIME",
+    "WORKERS",
+    "DemoJob",
+    "DemoRow",
+    "Screen",
+]
 
 RELAY = "jobrelay.dev/relay"
 ASSIGNMENT = "jobrelay.dev/assignment"
@@ -27,7 +39,7 @@ BOLD, GREEN, RED, GREY, PLAIN = COLOURS if TERMINAL and "NO_COLOR" not in os.env
 
 
 @dataclass(frozen=True)
-class Task:
+class DemoJob:
     """A Job of the batch, and how it should end."""
 
     name: str
@@ -60,24 +72,24 @@ class Task:
 
 
 BATCH = [
-    Task("render-1", 2),
-    Task("render-2", 6),
-    Task("render-3", 6),
-    Task("render-4", 6, prefers=DOOMED),
-    Task("render-5", 6, prefers=DOOMED),
-    Task("large", 4, cpu="3"),
-    Task("array", 3, cpu="100m", pods=4),
-    Task("broken", 1, code=3),
-    Task("local-1", 2, delegated=False),
-    Task("local-2", 3, delegated=False),
+    DemoJob("render-1", 2),
+    DemoJob("render-2", 6),
+    DemoJob("render-3", 6),
+    DemoJob("render-4", 6, prefers=DOOMED),
+    DemoJob("render-5", 6, prefers=DOOMED),
+    DemoJob("large", 4, cpu="3"),
+    DemoJob("array", 3, cpu="100m", pods=4),
+    DemoJob("broken", 1, code=3),
+    DemoJob("local-1", 2, delegated=False),
+    DemoJob("local-2", 3, delegated=False),
 ]
 
 
 @dataclass
-class Row:
+class DemoRow:
     """A Job as it was last seen."""
 
-    task: Task
+    task: DemoJob
     status: str = "Submitted"
     where: str = ""
     run: int = 0
@@ -85,7 +97,7 @@ class Row:
     history: list[str] = field(default_factory=list)
 
     def take(self, job: Object) -> bool:
-        """Whether something new is to be seen."""
+        """Take over a newer version; returns whether the row has changed."""
         before = (self.status, self.where, self.run, self.done)
         found = job.decode()
         status = found.get("status", {})
@@ -126,7 +138,7 @@ HEAD = f"  {'JOB':<10} {'KIND':<10} {'STATUS':<10} {'DONE':<5} {'RUN':<4} CLUSTE
 class Screen:
     """A table that is redrawn in a terminal, and one line for each change elsewhere."""
 
-    def __init__(self, rows: dict[str, Row]) -> None:
+    def __init__(self, rows: dict[str, DemoRow]) -> None:
         self._rows, self._began, self._drawn = rows, time.monotonic(), 0
 
     def table(self) -> None:
@@ -137,7 +149,7 @@ class Screen:
             print(f"{line}\033[K" if TERMINAL else line)
         self._drawn = len(lines) if TERMINAL else 0
 
-    def changed(self, row: Row) -> None:
+    def changed(self, row: DemoRow) -> None:
         if TERMINAL:
             self.table()
         else:

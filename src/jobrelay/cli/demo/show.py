@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from jobrelay.cli.demo.batch import BATCH, BOLD, DOOMED, LOST_AFTER, PLAIN, RED, RUNTIME, WORKERS, Row, Screen
+from jobrelay.cli.demo.batch import BATCH, BOLD, DOOMED, LOST_AFTER, PLAIN, RED, RUNTIME, WORKERS, DemoRow, Screen
 from jobrelay.fleet import MANAGEMENT, ClusterPlan, Fleet, FleetError, FleetPlan
 from jobrelay.kube import Client, connect
 from jobrelay.kube.resource import JOBS
@@ -23,7 +23,7 @@ __all__ = ["run_demo"]
 PATIENCE = 90.0  # seconds, on a machine with much else to do; a free one needs about 15
 
 
-async def _follow(client: Client, rows: dict[str, Row], screen: Screen, version: str, fleet: Fleet) -> None:
+async def _follow(client: Client, rows: dict[str, DemoRow], screen: Screen, version: str, fleet: Fleet) -> None:
     """Shows every change of the batch; kills a worker once it is at work."""
     killed = False
     while True:
@@ -44,9 +44,9 @@ async def _follow(client: Client, rows: dict[str, Row], screen: Screen, version:
                     return
 
 
-async def _work(fleet: Fleet) -> dict[str, Row]:
+async def _work(fleet: Fleet) -> dict[str, DemoRow]:
     """Submits the batch and waits for its end."""
-    rows = {task.name: Row(task) for task in BATCH}
+    rows = {task.name: DemoRow(task) for task in BATCH}
     async with connect(fleet.folder.kubeconfig(MANAGEMENT)) as client:
         version = (await client.list(JOBS, "default")).resource_version
         for task in BATCH:
@@ -70,7 +70,7 @@ def _show(fleet: Fleet, *arguments: str) -> None:
         print(f"  {line}")
 
 
-def _judge(rows: dict[str, Row]) -> bool:
+def _judge(rows: dict[str, DemoRow]) -> bool:
     """The summary; whether all is as it should be."""
     moved = [row for row in rows.values() if len(row.history) > 1]
     wrong = [row for row in rows.values() if not row.right]

@@ -93,7 +93,7 @@ class KindSource:
 
 def changes(before: Sequence[GivenKind], now: Sequence[GivenKind]) -> dict[str, list[str]]:
     """Which kinds were added, removed and changed."""
-    old, new = ({str(each.description.resource.resource): each for each in kinds} for kinds in (before, now))
+    old, new = ({str(each.description.api_resource): each for each in kinds} for kinds in (before, now))
     return {
         "added": sorted(new.keys() - old.keys()),
         "removed": sorted(old.keys() - new.keys()),

@@ -42,10 +42,10 @@ from jobrelay.kube.network import NetworkTransport
 from jobrelay.logs import get_logger
 from jobrelay.queueing.gate import QueueingGate
 from jobrelay.queueing.presence import QueueingPresence
-from jobrelay.relay.endpoint import ENDPOINT, Endpoint
-from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
+from jobrelay.relay.endpoint import ENDPOINT, RelayEndpoint
+from jobrelay.relay.multikueue.dispatching import DispatcherName, Dispatching
 from jobrelay.relay.overview import worker_views
-from jobrelay.relay.relay import REQUEST_TIMEOUT, Relay, find_origin
+from jobrelay.relay.relay import REQUEST_TIMEOUT, RelayManager, find_origin
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.worker_view import WorkerView
 from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensure_crds, ensure_namespace
@@ -53,7 +53,7 @@ from jobrelay.relay.workers.tasks import until_first
 
 if TYPE_CHECKING:
     from jobrelay.queueing.webhooks.registration import WebhookRegistration
-    from jobrelay.queueing.webhooks.reviews import Reviews
+    from jobrelay.queueing.webhooks.reviews import AdmissionReviews
     from jobrelay.relay.api.serving import ApiServing
 
 __all__ = ["RelayPlan", "serve_relay"]
@@ -136,7 +136,7 @@ def _noted(kubeconfig: pathlib.Path | None) -> Iterator[None]:
 async def _serve(plan: RelayPlan, connection: Connection) -> None:
     identity = new_identity()
     host, port = plan.listen
-    endpoint = Endpoint(host, port, os.environ.get("POD_IP", ""))
+    endpoint = RelayEndpoint(host, port, os.environ.get("POD_IP", ""))
     async with NetworkTransport(connection) as transport:
         client = Client(transport, timeout=REQUEST_TIMEOUT)
         origin = plan.origin or await find_origin(client)
@@ -166,7 +166,7 @@ async def _serve(plan: RelayPlan, connection: Connection) -> None:
 
 
 async def _serve_api(
-    plan: RelayPlan, client: Client, connection: Connection, namespace: str, endpoint: Endpoint
+    plan: RelayPlan, client: Client, connection: Connection, namespace: str, endpoint: RelayEndpoint
 ) -> ApiServing | None:
     """Serves the API for users and the dashboard, if that is wanted."""
     if plan.api_listen is None:
@@ -190,7 +190,7 @@ async def _serve_api(
         raise Failure(f"--api-listen {host}:{port} cannot be used: {error.strerror}", "choose another port") from error
 
 
-def _reviews(endpoint: Endpoint) -> Reviews | None:
+def _reviews(endpoint: RelayEndpoint) -> AdmissionReviews | None:
     """What answers webhooks of queues; None while the relay is not ready, or does not admit."""
     relay = endpoint.ready_relay()
     return relay.gate.reviews if relay is not None and isinstance(relay.gate, QueueingGate) else None
@@ -218,7 +218,7 @@ async def _candidacy(
     origin: str,
     namespace: str,
     identity: str,
-    endpoint: Endpoint,
+    endpoint: RelayEndpoint,
     kinds: KindSource,
     queueing: QueueingPresence,
     api: ApiServing | None,
@@ -232,7 +232,7 @@ async def _candidacy(
         annotations = {ENDPOINT: endpoint.url}
         election = LeaderElection(client, plan.lease_name, namespace, identity, clock=clock, annotations=annotations)
     gate = await queueing.gate()
-    relay = Relay(
+    relay = RelayManager(
         client,
         _source(plan, client, namespace),
         plan.settings(origin),
@@ -243,32 +243,33 @@ async def _candidacy(
         election=election,
         identity=identity,
         clock=clock,
-        multikueue=None if gate is not None or plan.dispatcher is None else Dispatching(Dispatcher(plan.dispatcher)),
+        multikueue=None
+        if gate is not None or plan.dispatcher is None
+        else Dispatching(DispatcherName(plan.dispatcher)),
     )
     if api is not None:
         relay.manager.add(api.registration(), Group.LEADER)
         relay.manager.add(_webhooks(relay, client, api, admits=gate is not None), Group.LEADER)
-    endpoint.relay = relay
     printing = asyncio.create_task(_print_ready(relay, election, endpoint, plan)) if first else None
     try:
-        await _run_until_changed(relay, kinds, queueing)
+        with endpoint.serving(relay):
+            await _run_until_changed(relay, kinds, queueing)
     except LeadershipLost as error:
         log.warning("lost leadership; standing by", reason=str(error))
     finally:
-        endpoint.relay = None
         if printing is not None:
             printing.cancel()
             await asyncio.wait({printing})
 
 
-def _webhooks(relay: Relay, client: Client, api: ApiServing, *, admits: bool) -> WebhookRegistration:
+def _webhooks(relay: RelayManager, client: Client, api: ApiServing, *, admits: bool) -> WebhookRegistration:
     from jobrelay.queueing.webhooks.registration import WebhookRegistration
 
     queued = [kind.adapter.resource for kind in relay.state.kinds.values()]
     return WebhookRegistration(client, api.registered, queued, admits=admits, clock=SystemClock())
 
 
-async def _run_until_changed(relay: Relay, kinds: KindSource, queueing: QueueingPresence) -> None:
+async def _run_until_changed(relay: RelayManager, kinds: KindSource, queueing: QueueingPresence) -> None:
     running, *changes = (
         asyncio.create_task(each) for each in (relay.run(), kinds.changed.wait(), queueing.changed.wait())
     )
@@ -294,7 +295,9 @@ def _source(plan: RelayPlan, client: Client, namespace: str) -> WorkerSource:
     )
 
 
-async def _print_ready(relay: Relay, election: LeaderElection | None, endpoint: Endpoint, plan: RelayPlan) -> None:
+async def _print_ready(
+    relay: RelayManager, election: LeaderElection | None, endpoint: RelayEndpoint, plan: RelayPlan
+) -> None:
     await relay.manager.ready.wait()
     await relay.registry.wait_ready(_WORKERS_TIMEOUT)
     if election is not None:

@@ -1,4 +1,4 @@
-"""`jobrelay top`: workers and workloads on a screen that stays current, or one look at them."""
+"""`jobrelay top`: workers and workloads on a screen that stays current, or printed once."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
 from jobrelay.cli.top.detail import WorkloadScreen
-from jobrelay.cli.top.look import (
+from jobrelay.cli.top.fleet_snapshot import (
     ORDERS,
     WORKER_COLUMNS,
-    Look,
+    FleetSnapshot,
     Row,
     TopSource,
     matching,
@@ -57,7 +57,7 @@ class TopApp(App[None]):
         super().__init__()
         self._source, self._interval = source, interval
         self._columns = workload_columns(everywhere)
-        self._look = Look((), ())
+        self._look = FleetSnapshot((), ())
         self._words, self._order, self._reverse = "", ORDERS[0], False
         self._shown: list[Row] = []
 

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer, Log, Static
 
-from jobrelay.cli.top.look import Row, TopSource
+from jobrelay.cli.top.fleet_snapshot import Row, TopSource
 from jobrelay.kube import KubeError
 from jobrelay.operate.errors import OperateError
 

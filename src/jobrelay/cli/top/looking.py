@@ -1,4 +1,4 @@
-"""Looks at a fleet through the same sources as `jobrelay get`, `explain` and `logs`: as whoever has the kubeconfig."""
+"""Reads a fleet from the same sources as `jobrelay get`, `explain` and `logs`, with the rights of the kubeconfig."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobrelay.cli.kinds import Kinds
 from jobrelay.cli.listing import Listing, choose, rows_of
 from jobrelay.cli.management import Management
 from jobrelay.cli.short_reason import short_reason
-from jobrelay.cli.top.look import Look, Row
+from jobrelay.cli.top.fleet_snapshot import FleetSnapshot, Row
 from jobrelay.cli.workers_listing import worker_views
 from jobrelay.kube import Forbidden
 from jobrelay.operate.errors import OperateError
@@ -33,8 +33,8 @@ class FleetSource:
         self._namespace = None if everywhere else relay.namespace
         self._chosen: tuple[Listing, ...] | None = None
 
-    async def look(self) -> Look:
-        """One look. Which kinds the cluster serves is asked once."""
+    async def look(self) -> FleetSnapshot:
+        """A new snapshot. Which kinds the cluster serves is asked once."""
         client = self._relay.client
         if self._chosen is None:
             self._chosen = await choose(client, self._management, self._kinds, "all", self._namespace)
@@ -44,7 +44,7 @@ class FleetSource:
             if listing.adapters:
                 found, problem = await rows_of(client, self._management, listing)
                 workloads += [_workload(row) for row in found]
-        return Look(workers, workloads, problem)
+        return FleetSnapshot(workers, workloads, problem)
 
     async def explain(self, row: Row) -> list[str]:
         return list(explanation_lines(await self._relay.explain(_named(row))))

@@ -1,4 +1,4 @@
-"""`jobrelay top --once`: one look, for people or for programs."""
+"""`jobrelay top --once`: prints one snapshot, for people or for programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from jobrelay.cli.output import print_data, print_table
-from jobrelay.cli.top.look import ORDERS, WORKER_COLUMNS, Look, ordered, summary, workload_columns
+from jobrelay.cli.top.fleet_snapshot import ORDERS, WORKER_COLUMNS, FleetSnapshot, ordered, summary, workload_columns
 from jobrelay.cli.worker_rows import worker_row
 
 __all__ = ["print_look"]
@@ -14,7 +14,7 @@ __all__ = ["print_look"]
 _WIDEST = 90
 
 
-def print_look(look: Look, output: str, *, everywhere: bool) -> None:
+def print_look(look: FleetSnapshot, output: str, *, everywhere: bool) -> None:
     """Prints workers and workloads on stdout; the rest goes to stderr."""
     rows = ordered(look.workloads, ORDERS[0])
     if output == "json":

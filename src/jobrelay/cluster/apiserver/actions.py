@@ -23,7 +23,7 @@ from jobrelay.cluster.apiserver.ownership import record, track
 from jobrelay.cluster.apiserver.request import ApiRequest, flag
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.apiserver.streams import PodLogOptions
 from jobrelay.cluster.apiserver.writes import WriteRequest, own_fields
 from jobrelay.kinds.authentication import tokenrequests
 from jobrelay.kinds.core.pod.binding import bind_pod, validate_binding
@@ -203,11 +203,11 @@ def _container(pod: Obj, request: ApiRequest) -> str:
         raise errors.bad_request(str(error)) from None
 
 
-def _log_options(request: ApiRequest, asked: dict[str, Any], now: dt.datetime) -> LogOptions:
+def _log_options(request: ApiRequest, asked: dict[str, Any], now: dt.datetime) -> PodLogOptions:
     since = dt.datetime.fromisoformat(asked["sinceTime"]) if "sinceTime" in asked else None
     if "sinceSeconds" in asked:
         since = shifted(now, -asked["sinceSeconds"])
-    return LogOptions(
+    return PodLogOptions(
         follow=flag(request.query, "follow"), previous=flag(request.query, "previous"),
         timestamps=flag(request.query, "timestamps"), tail=asked.get("tailLines"), limit=asked.get("limitBytes"),
         since=since,

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from jobrelay.cluster.apiserver import errors
-from jobrelay.cluster.apiserver.outbound import Outbound, OutboundAnswer, OutboundError, Target
+from jobrelay.cluster.apiserver.outbound import CallTarget, Outbound, OutboundAnswer, OutboundError
 from jobrelay.logs import get_logger
 
 log = get_logger(__name__)
@@ -26,15 +26,15 @@ _RETRY_SECONDS: Final = 1.0
 _LATE: Final = "request did not complete within requested timeout - context deadline exceeded"
 
 
-class Call(NamedTuple):
+class OutboundCall(NamedTuple):
     """A request to a target, which may take so many seconds."""
 
-    target: Target
+    target: CallTarget
     body: bytes
     seconds: int
 
 
-class Result(NamedTuple):
+class CallResult(NamedTuple):
     """What became of a call, and how long it took."""
 
     answer: OutboundAnswer | OutboundError
@@ -42,8 +42,8 @@ class Result(NamedTuple):
 
 
 _T = TypeVar("_T")
-Calls: TypeAlias = Sequence[Call]
-Results: TypeAlias = Sequence[Result]
+Calls: TypeAlias = Sequence[OutboundCall]
+Results: TypeAlias = Sequence[CallResult]
 Steps: TypeAlias = Generator[Calls, Results, _T]
 
 
@@ -108,14 +108,14 @@ async def _made(outbound: Outbound, calls: Calls, left: float) -> Results:
     return await asyncio.gather(*(_make(outbound, call, left) for call in calls))
 
 
-async def _make(outbound: Outbound, call: Call, left: float) -> Result:
+async def _make(outbound: Outbound, call: OutboundCall, left: float) -> CallResult:
     start, seconds = time.monotonic(), min(call.seconds, left)
     answer: OutboundAnswer | OutboundError
     try:
         answer = await outbound.send(call.target, call.body, seconds=seconds, query=f"timeout={math.ceil(seconds)}s")
     except OutboundError as error:
         answer = error
-    return Result(answer, time.monotonic() - start)
+    return CallResult(answer, time.monotonic() - start)
 
 
 class BackgroundWrites:

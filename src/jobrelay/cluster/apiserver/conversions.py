@@ -20,9 +20,9 @@ from typing import Final, TypeVar
 import msgspec
 
 from jobrelay.cluster.apiserver import errors, represent
-from jobrelay.cluster.apiserver.calls import Call, Steps
+from jobrelay.cluster.apiserver.calls import OutboundCall, Steps
 from jobrelay.cluster.apiserver.context import ServerContext
-from jobrelay.cluster.apiserver.outbound import Outbound, OutboundAnswer, OutboundError, Target, refused
+from jobrelay.cluster.apiserver.outbound import CallTarget, Outbound, OutboundAnswer, OutboundError, refused
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Change, Item
 from jobrelay.kinds.apiextensions import conversion
@@ -57,7 +57,7 @@ class ConversionWebhook:
 
     def __init__(self, outbound: Outbound, uid: Callable[[], str], config: Obj) -> None:
         self._outbound, self._uid = outbound, uid
-        self._target = Target.from_client_config(_trusted(config["clientConfig"]))
+        self._target = CallTarget.from_client_config(_trusted(config["clientConfig"]))
         self._understood: Sequence[str] = config.get("conversionReviewVersions") or ()
         self._made: OrderedDict[_Key, Obj] = OrderedDict()
         self._size = 0
@@ -87,8 +87,8 @@ class ConversionWebhook:
         except ConversionError as error:
             raise errors.unknown(str(error)) from None
 
-    def call(self, review: Obj) -> Call:
-        return Call(self._target, _body(review), _SECONDS)
+    def call(self, review: Obj) -> OutboundCall:
+        return OutboundCall(self._target, _body(review), _SECONDS)
 
     def take(self, review: Obj, answer: OutboundAnswer | OutboundError) -> list[Obj]:
         """The objects in the answer to a review, which are kept for others; raises ApiError."""

@@ -15,8 +15,8 @@ from jobrelay.apimachinery import field, gojson, yaml
 from jobrelay.apimachinery.decode import DecodeError, Notes, decode
 from jobrelay.apimachinery.field import Path
 from jobrelay.apimachinery.patch import (
-    ConversionError,
     PatchError,
+    UnstructuredConversionError,
     apply_json_patch,
     apply_merge_patch,
     apply_strategic_patch,
@@ -188,7 +188,7 @@ class PatchRequest(WriteRequest, frozen=True, eq=False, kw_only=True):
 
         try:
             new = self._read_changed(patched, old, unknown)
-        except (ConversionError, DecodeError) as error:
+        except (UnstructuredConversionError, DecodeError) as error:
             raise refuse(str(error)) from None
         for text in sorted(unknown.texts):
             notes.add(text)

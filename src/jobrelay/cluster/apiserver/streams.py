@@ -12,7 +12,7 @@ from jobrelay.kinds.strategy import Obj
 
 
 @dataclass(frozen=True, slots=True)
-class LogOptions:
+class PodLogOptions:
     """The options of a log request."""
 
     follow: bool = False
@@ -26,7 +26,7 @@ class LogOptions:
 class NodeStreams(Protocol):
     """The part of the kubelet API that the API server uses. Both methods raise ApiError."""
 
-    def logs(self, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
+    def logs(self, pod: Obj, container: str, options: PodLogOptions) -> ApiResponse:
         """The log of a container."""
 
     def connect(self, pod: Obj, container: str, request: ApiRequest) -> ApiResponse:

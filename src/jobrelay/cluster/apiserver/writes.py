@@ -24,7 +24,7 @@ from jobrelay.apimachinery.decode import Notes
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.apiserver import admission, conversions, errors, ownership, represent, storage
 from jobrelay.cluster.apiserver.admission import AdmissionRequest, webhooks
-from jobrelay.cluster.apiserver.admission.request import ObjectView, Operation
+from jobrelay.cluster.apiserver.admission.request import Operation, SubresourceView
 from jobrelay.cluster.apiserver.admission.steps import check_name, ensure_namespace, given_version, namespace_lifecycle
 from jobrelay.cluster.apiserver.body import ProposedObject
 from jobrelay.cluster.apiserver.calls import Outdated, Steps
@@ -54,7 +54,7 @@ class WriteRequest(msgspec.Struct, frozen=True, eq=False):
     served: ServedResource
     options: WriteOptions
     subresource: str = ""
-    view: ObjectView | None = None
+    view: SubresourceView | None = None
 
     @property
     def namespace(self) -> str:

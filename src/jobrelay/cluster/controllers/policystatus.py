@@ -19,7 +19,7 @@ from jobrelay.kinds.strategy import Obj
 
 if TYPE_CHECKING:
     from jobrelay.apimachinery.cel.types import CelType
-    from jobrelay.kinds.admissionregistration.typechecking import Kind
+    from jobrelay.apimachinery.schema import GroupVersionKind
 
 MANAGER: Final = "validatingadmissionpolicy-status"
 _TYPE: Final = {"kind": "ValidatingAdmissionPolicy", "apiVersion": "admissionregistration.k8s.io/v1"}
@@ -74,7 +74,7 @@ class PolicyStatusController:
         served = self._services.resources.get(group, version, resource)
         return served.kind if served is not None else None
 
-    def _type_of(self, kind: Kind) -> CelType | None:
+    def _type_of(self, kind: GroupVersionKind) -> CelType | None:
         version = f"{kind.group}/{kind.version}" if kind.group else kind.version
         served = self._services.resources.by_kind(version, kind.kind)
         if served is None:

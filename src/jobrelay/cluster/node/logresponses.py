@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.apiserver.streams import PodLogOptions
 from jobrelay.cluster.node.process.logs import LogStream, PodLogs, read_log
 from jobrelay.cluster.node.script import parse_script
 from jobrelay.kinds.strategy import Obj
@@ -12,7 +12,7 @@ from jobrelay.kinds.strategy import Obj
 TEXT = "text/plain"
 
 
-def container_log(logs: PodLogs, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
+def container_log(logs: PodLogs, pod: Obj, container: str, options: PodLogOptions) -> ApiResponse:
     """The log of a container's last run, or of the one before; it can be followed while the run lasts."""
     path = logs.find(container, previous=options.previous)
     if path is None:
@@ -28,7 +28,7 @@ def container_log(logs: PodLogs, pod: Obj, container: str, options: LogOptions) 
     return ApiResponse(200, read_log(path, options), TEXT)
 
 
-def scripted_log(pod: Obj, options: LogOptions) -> ApiResponse:
+def scripted_log(pod: Obj, options: PodLogOptions) -> ApiResponse:
     """The log that a scripted pod's annotation gives it."""
     text = parse_script(pod["metadata"].get("annotations") or {}, "Never").log.encode()
     lines = text.removesuffix(b"\n").split(b"\n") if text else []

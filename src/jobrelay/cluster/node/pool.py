@@ -9,14 +9,14 @@ import tempfile
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.request import ApiRequest
 from jobrelay.cluster.apiserver.response import ApiResponse
-from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.apiserver.streams import PodLogOptions
 from jobrelay.cluster.node.logresponses import container_log, scripted_log
 from jobrelay.cluster.node.nodes import NodeRegistrar
+from jobrelay.cluster.node.pod_scheduler import NAME, PodScheduler
 from jobrelay.cluster.node.process.connect import connect
 from jobrelay.cluster.node.process.host import PodHost
 from jobrelay.cluster.node.process.launcher import Launcher
 from jobrelay.cluster.node.process.runtime import ProcessRuntime
-from jobrelay.cluster.node.scheduler import NAME, Scheduler
 from jobrelay.cluster.node.scripted import ScriptedRuntime
 from jobrelay.cluster.node.settings import NodeSettings
 from jobrelay.control import ControllerContext, Group
@@ -32,7 +32,7 @@ class NodePool:
         scripted = settings.runtime == "scripted"
         scheduler, kubelet = context.client_of("kube-scheduler"), context.client_of("kubelet")
         recorder = context.recorder(NAME, NAME, client=scheduler, api=EVENTS_V1)
-        self.scheduler = Scheduler(context, scheduler, recorder, record_success=not scripted)
+        self.scheduler = PodScheduler(context, scheduler, recorder, record_success=not scripted)
         context.manager.add(NodeRegistrar(kubelet, context.clock, settings), Group.CACHES)
         self.scripted = ScriptedRuntime(context, kubelet, settings.names()) if scripted else None
         if self.scripted is not None:
@@ -40,7 +40,7 @@ class NodePool:
         self.process = self._process_runtime(context, kubelet) if settings.runtime == "process" else None
         context.manager.add(self.scheduler, Group.CONTROLLERS)
 
-    def logs(self, pod: Obj, container: str, options: LogOptions) -> ApiResponse:
+    def logs(self, pod: Obj, container: str, options: PodLogOptions) -> ApiResponse:
         if self.scripted is not None:
             return scripted_log(pod, options)
         assert self.process is not None

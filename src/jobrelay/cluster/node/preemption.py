@@ -22,7 +22,7 @@ NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptionResult:
     """A node to nominate and its victims, or why preemption does not help on any node."""
 
     node: str = ""
@@ -36,9 +36,9 @@ def preempt(
     nodes: Mapping[str, NodeInfo],
     usage: Mapping[str, NodeUsage],
     lower: Mapping[str, Sequence[AssignedPod]],
-) -> Preemption:
+) -> PreemptionResult:
     """What to do for a pod that all nodes rejected; `lower` are the pods of lower priority on each node."""
-    found: list[Preemption] = []
+    found: list[PreemptionResult] = []
     reasons: Counter[str] = Counter()
     for name, rejection in choice.rejected.items():
         if rejection.unresolvable:
@@ -50,10 +50,10 @@ def preempt(
             if remaining:
                 reasons.update(remaining)
             else:
-                found.append(Preemption(name, victims))
+                found.append(PreemptionResult(name, victims))
     if found:
         return min(found, key=_harm)
-    return Preemption(why_not=f"0/{len(choice.rejected)} nodes are available: {histogram(reasons)}.")
+    return PreemptionResult(why_not=f"0/{len(choice.rejected)} nodes are available: {histogram(reasons)}.")
 
 
 def _victims(
@@ -75,6 +75,6 @@ def _victims(
     return (), victims
 
 
-def _harm(preemption: Preemption) -> tuple[int, int, int]:
+def _harm(preemption: PreemptionResult) -> tuple[int, int, int]:
     priorities = [victim.priority for victim in preemption.victims]
     return max(priorities), sum(priorities), len(priorities)

@@ -10,7 +10,7 @@ from collections import Counter
 
 from jobrelay.cluster.node.nodechoice import NodeChoice, NodeRejection, choose_node
 from jobrelay.cluster.node.nodeinfo import AssignedPod, NodeInfo, NodeUsage, PodDemand
-from jobrelay.cluster.node.preemption import Preemption, preempt
+from jobrelay.cluster.node.preemption import PreemptionResult, preempt
 from jobrelay.kube.objects import Key
 
 LowerPods = dict[str, list[AssignedPod]]
@@ -60,7 +60,7 @@ class SchedulerCache:
         """No node, for a reason that is not about nodes."""
         return NodeChoice("", dict.fromkeys(self._nodes, NodeRejection((why,))), why)
 
-    def preempt(self, demand: PodDemand, choice: NodeChoice, lower: LowerPods) -> Preemption:
+    def preempt(self, demand: PodDemand, choice: NodeChoice, lower: LowerPods) -> PreemptionResult:
         return preempt(demand, choice, self._nodes, self._usage, lower)
 
     def lower_pods(self, priority: int) -> LowerPods:

@@ -6,32 +6,23 @@ What is found are warnings in the policy's status: an expression may still be ri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from jobrelay.apimachinery.cel.checker import CompileError
 from jobrelay.apimachinery.cel.types import CelType
+from jobrelay.apimachinery.schema import GroupVersionKind
 from jobrelay.kinds.admissionregistration.expressions import ExpressionCompiler
 from jobrelay.kinds.strategy import Obj
 
 _MOST: Final = 10  # kinds of one rule
 
-
-class Kind(NamedTuple):
-    group: str
-    version: str
-    kind: str
-
-    def __str__(self) -> str:
-        return f"{self.group}/{self.version}, Kind={self.kind}"
-
-
 KindOf = Callable[[str, str, str], str | None]  # the kind of a group, a version and a resource
-TypeOf = Callable[[Kind], CelType | None]
+TypeOf = Callable[[GroupVersionKind], CelType | None]
 
 
-def checked_kinds(spec: Obj, kind_of: KindOf) -> list[Kind]:
+def checked_kinds(spec: Obj, kind_of: KindOf) -> list[GroupVersionKind]:
     """The kinds that the rules name; rules with wildcards for groups or versions name none."""
-    found: set[Kind] = set()
+    found: set[GroupVersionKind] = set()
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         if any("*" in name for field in ("apiGroups", "apiVersions") for name in rule.get(field) or ()):
             continue
@@ -42,13 +33,13 @@ def checked_kinds(spec: Obj, kind_of: KindOf) -> list[Kind]:
     return sorted(found)
 
 
-def _named(rule: Obj, kind_of: KindOf) -> Iterable[Kind]:
+def _named(rule: Obj, kind_of: KindOf) -> Iterable[GroupVersionKind]:
     resources = sorted(name for name in rule.get("resources") or () if "*" not in name and "/" not in name)
     for group in sorted(rule.get("apiGroups") or ()):
         for version in sorted(rule.get("apiVersions") or ()):
             for resource in resources:
                 if kind := kind_of(group, version, resource):
-                    yield Kind(group, version, kind)
+                    yield GroupVersionKind(group, version, kind)
 
 
 def expression_warnings(spec: Obj, kind_of: KindOf, type_of: TypeOf) -> list[dict[str, Any]]:
@@ -66,9 +57,9 @@ def expression_warnings(spec: Obj, kind_of: KindOf, type_of: TypeOf) -> list[dic
     return found
 
 
-def _param_kind(given: Obj) -> Kind:
+def _param_kind(given: Obj) -> GroupVersionKind:
     group, _, version = given.get("apiVersion", "").rpartition("/")
-    return Kind(group, version, given.get("kind", ""))
+    return GroupVersionKind(group, version, given.get("kind", ""))
 
 
 def _compiler(spec: Obj, objects: CelType, params: CelType | None) -> ExpressionCompiler:
@@ -82,7 +73,7 @@ def _compiler(spec: Obj, objects: CelType, params: CelType | None) -> Expression
     return made
 
 
-def _problem(kind: Kind, compiler: ExpressionCompiler, source: str) -> str:
+def _problem(kind: GroupVersionKind, compiler: ExpressionCompiler, source: str) -> str:
     try:
         compiler.compile(source)
     except CompileError as error:

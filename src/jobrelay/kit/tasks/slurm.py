@@ -1,4 +1,4 @@
-"""Tasks as jobs of Slurm, by its commands: `sbatch` submits, `squeue` and `sacct` tell, `scancel` cancels.
+"""Tasks as jobs of Slurm, by its commands: `sbatch` submits, `squeue` and `sacct` report states, `scancel` cancels.
 
 The tasks that are started together are one job array, whose name has the Job's uid and the attempt. So nothing has to
 be stored: a controller that is started again finds its jobs by their names, and a submission whose answer was lost is

@@ -17,7 +17,7 @@ from jobrelay.operate.errors import OperateError
 from jobrelay.operate.files import files_of, read_file, read_objects
 from jobrelay.operate.manifests import Manifest
 
-__all__ = ["Definition", "Definitions", "read_definitions"]
+__all__ = ["Definition", "LoadedDefinitions", "read_definitions"]
 
 
 class Definition(msgspec.Struct, frozen=True):
@@ -33,14 +33,14 @@ class Definition(msgspec.Struct, frozen=True):
         return name
 
 
-class Definitions(msgspec.Struct, frozen=True):
+class LoadedDefinitions(msgspec.Struct, frozen=True):
     """What was read, and by source how many objects of other kinds were left out."""
 
     found: tuple[Definition, ...] = ()
     left_out: dict[str, int] = {}
 
 
-def read_definitions(sources: Iterable[str]) -> Definitions:
+def read_definitions(sources: Iterable[str]) -> LoadedDefinitions:
     """All definitions of the sources, in their order; raises OperateError."""
     found: list[Definition] = []
     left_out: dict[str, int] = {}
@@ -54,7 +54,7 @@ def read_definitions(sources: Iterable[str]) -> Definitions:
             if others:
                 left_out[str(path)] = others
     _check_unique(found)
-    return Definitions(tuple(found), left_out)
+    return LoadedDefinitions(tuple(found), left_out)
 
 
 def _files(source: str) -> list[pathlib.Path]:

@@ -14,7 +14,7 @@ from .config import Config
 from .decisions import Assignment, FlavorAttempt, Mode, PodSetDecision, Progress, QuotaCheck
 from .flavors import mismatch
 from .fungibility import BEST, WORST, Quality, goes_on, preferred
-from .model import PODS, FlavorResource, PodSet, ResourceGroup, Workload
+from .model import PODS, FlavorResource, PodSetInfo, ResourceGroup, WorkloadInfo
 from .preemption import PreemptionSearch
 from .snapshot import Snapshot
 from .tree import QueueNode
@@ -40,7 +40,7 @@ class Assigner:
         self._fair = config.fair_sharing is not None
 
     def assign(
-        self, queue: QueueNode, workload: Workload, shape: str, counts: Sequence[int], progress: Progress | None
+        self, queue: QueueNode, workload: WorkloadInfo, shape: str, counts: Sequence[int], progress: Progress | None
     ) -> Assignment:
         """The flavors of a workload with so many pods in each pod set."""
         usage: dict[FlavorResource, int] = {}
@@ -63,8 +63,8 @@ class Assigner:
     def _pod_set(
         self,
         queue: QueueNode,
-        workload: Workload,
-        pods: PodSet,
+        workload: WorkloadInfo,
+        pods: PodSetInfo,
         count: int,
         usage: Mapping[FlavorResource, int],
         last: Mapping[str, int],
@@ -104,8 +104,8 @@ class Assigner:
     def _group(
         self,
         queue: QueueNode,
-        workload: Workload,
-        pods: PodSet,
+        workload: WorkloadInfo,
+        pods: PodSetInfo,
         group: ResourceGroup,
         requests: Mapping[str, int],
         usage: Mapping[FlavorResource, int],
@@ -136,7 +136,7 @@ class Assigner:
     def _check(
         self,
         queue: QueueNode,
-        workload: Workload,
+        workload: WorkloadInfo,
         each: FlavorResource,
         usage: Mapping[FlavorResource, int],
         requested: int,

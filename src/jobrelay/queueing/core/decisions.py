@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from .amounts import format_amount
-from .model import Admission, AdmittedWorkload, FlavorResource, Workload
+from .model import Admission, AdmittedWorkload, FlavorResource, WorkloadInfo
 
 
 class Mode(enum.IntEnum):
@@ -130,7 +130,7 @@ class PodSetDecision(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far the search for flavors came, so that the next cycle goes on behind it."""
+    """How far the search for flavors got, so that the next cycle continues from there."""
 
     tried: tuple[Mapping[str, int], ...]
     """By pod set and resource: the index of the last flavor that was tried, -1 for the end of the list."""
@@ -164,7 +164,7 @@ class Assignment(msgspec.Struct, frozen=True):
 
     @property
     def considered(self) -> str:
-        """The flavors that were tried, as the event QuotaReserved tells them; plain fits are left out."""
+        """The flavors that were tried, as listed in the event QuotaReserved; plain fits are left out."""
         texts = []
         for each in self.pod_sets:
             told = sorted((one for one in each.attempts if one.mode != Mode.FIT or one.borrowing), key=_by_flavor)
@@ -183,7 +183,7 @@ PreemptionReason = Literal[
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A workload to preempt, and by which right."""
+    """A workload to preempt, and the rule that allows it."""
 
     workload: AdmittedWorkload
     reason: PreemptionReason
@@ -198,14 +198,14 @@ RequeueReason = Literal[
 class Head(msgspec.Struct, frozen=True):
     """A workload that is to be decided on, with the progress of its last attempt."""
 
-    workload: Workload
+    workload: WorkloadInfo
     progress: Progress | None = None
 
 
 class Reservation(msgspec.Struct, frozen=True):
     """The workload gets quota; with `checks`, it is admitted only once they are ready."""
 
-    workload: Workload
+    workload: WorkloadInfo
     admission: Admission
     checks: tuple[str, ...]
     assignment: Assignment
@@ -220,7 +220,7 @@ class Preemption(msgspec.Struct, frozen=True):
     """A workload is to be evicted for another one."""
 
     target: AdmittedWorkload
-    preemptor: Workload
+    preemptor: WorkloadInfo
     reason: PreemptionReason
     preemptor_path: str
     target_path: str
@@ -246,7 +246,7 @@ _REASON_TEXTS: dict[PreemptionReason, str] = {
 class Requeue(msgspec.Struct, frozen=True):
     """The workload gets no quota in this cycle."""
 
-    workload: Workload
+    workload: WorkloadInfo
     reason: RequeueReason
     condition_reason: Literal["Pending", "Waiting"] = "Pending"
     """The reason of condition QuotaReserved."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .decisions import Assignment, Progress, RequeueReason, Target
-from .model import Workload
+from .model import WorkloadInfo
 from .tree import QueueNode
 
 
 @dataclass(slots=True)
 class Entry:
-    """A head in the course of a cycle."""
+    """A head while a cycle decides on it."""
 
-    workload: Workload
+    workload: WorkloadInfo
     queue: QueueNode
     assignment: Assignment
     targets: list[Target]
     progress: Progress | None
-    """What the next search goes on from, if this one does not end well."""
+    """Where the next search continues, if this one finds nothing."""
     reason: RequeueReason = ""
     text: str = ""
     waits_for_pods: bool = False

@@ -10,12 +10,12 @@ from typing import Any
 
 from jobrelay.kinds.core import nodematch
 
-from .model import FlavorSpec, PodSet
+from .model import FlavorSpec, PodSetInfo
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def mismatch(name: str, flavor: FlavorSpec | None, pods: PodSet) -> str:
+def mismatch(name: str, flavor: FlavorSpec | None, pods: PodSetInfo) -> str:
     """Why a flavor is not for these pods, in Kueue's words; empty if it is."""
     if flavor is None:
         return f"flavor {name} not found"
@@ -28,7 +28,7 @@ def mismatch(name: str, flavor: FlavorSpec | None, pods: PodSet) -> str:
     return ""
 
 
-def _selected(labels: Mapping[str, str], pods: PodSet) -> bool:
+def _selected(labels: Mapping[str, str], pods: PodSetInfo) -> bool:
     selector = [(key, value) for key, value in pods.node_selector.items() if key in labels]
     return nodematch.matches(selector, _about(labels, pods.node_affinity), "", labels)
 

@@ -45,7 +45,7 @@ class Deactivation(msgspec.Struct, frozen=True):
         return f"DeactivatedDueTo{self.reason}", f"The workload is deactivated due to {self.message}"
 
 
-class Backoff(msgspec.Struct, frozen=True):
+class RequeueState(msgspec.Struct, frozen=True):
     """`status.requeueState` of a workload that is requeued after a time."""
 
     count: int
@@ -67,12 +67,12 @@ def order_timestamp(
     return evicted_at if reason == "PodsReadyTimeout" and by_eviction else created
 
 
-def requeue_after_timeout(count: int, now: float, config: WaitForPodsReady) -> Backoff | Deactivation:
+def requeue_after_timeout(count: int, now: float, config: WaitForPodsReady) -> RequeueState | Deactivation:
     """After pods were not ready in time: the wait doubles with each time, until the limit deactivates the workload."""
     if config.backoff_limit is not None and count + 1 > config.backoff_limit:
         return Deactivation("RequeuingLimitExceeded", "exceeding the maximum number of re-queuing retries")
     wait = min(config.backoff_base * 2.0 ** min(count, 62), config.backoff_max or float("inf"))
-    return Backoff(count + 1, now + wait)
+    return RequeueState(count + 1, now + wait)
 
 
 def pods_ready_deadline(admitted_at: float, lost_at: float | None, config: WaitForPodsReady) -> float:

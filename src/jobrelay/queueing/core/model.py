@@ -64,7 +64,7 @@ class FlavorSpec(msgspec.Struct, frozen=True):
 
 
 class FlavorFungibility(msgspec.Struct, frozen=True):
-    """When the search for a flavor goes on although one would do."""
+    """When the search continues after a flavor was found that would do."""
 
     when_can_borrow: FungibilityPolicy = "MayStopSearch"
     when_can_preempt: FungibilityPolicy = "TryNextFlavor"
@@ -72,7 +72,7 @@ class FlavorFungibility(msgspec.Struct, frozen=True):
 
 
 class PreemptionSpec(msgspec.Struct, frozen=True):
-    """Whom a workload of this queue may preempt."""
+    """Which workloads one of this queue may preempt."""
 
     within_cluster_queue: PreemptionPolicy = "Never"
     reclaim_within_cohort: PreemptionPolicy = "Never"
@@ -120,7 +120,7 @@ class ClusterQueueSpec(msgspec.Struct, frozen=True):
         return self.active and self.stop_policy == "None"
 
 
-class PodSet(msgspec.Struct, frozen=True):
+class PodSetInfo(msgspec.Struct, frozen=True):
     """Pods of one workload that are alike."""
 
     name: str
@@ -162,14 +162,14 @@ class Admission(msgspec.Struct, frozen=True):
         return total
 
 
-class Workload(msgspec.Struct, frozen=True):
+class WorkloadInfo(msgspec.Struct, frozen=True):
     """A Workload, as far as admission is concerned."""
 
     key: str
     """`namespace/name`."""
     uid: str
     cluster_queue: str
-    pod_sets: tuple[PodSet, ...]
+    pod_sets: tuple[PodSetInfo, ...]
     priority: int = 0
     queued_at: float = 0.0
     """What orders workloads of one priority: `requeueing.order_timestamp`."""
@@ -212,12 +212,12 @@ class AdmittedWorkload(msgspec.Struct, frozen=True):
     pods_ready: bool = True
 
 
-def _shape(pod_sets: Sequence[PodSet], counts: tuple[int, ...], priority: int) -> str:
+def _shape(pod_sets: Sequence[PodSetInfo], counts: tuple[int, ...], priority: int) -> str:
     encoded = _encode([[_constraints(each) for each in pod_sets], counts, priority])
     return _digest(encoded)
 
 
-def _constraints(each: PodSet) -> list[object]:
+def _constraints(each: PodSetInfo) -> list[object]:
     return [each.name, each.requests, each.min_count, each.node_selector, each.node_affinity, each.tolerations]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from .entries import Entry
 from .shares import Share, share
 from .snapshot import Snapshot
-from .tree import CohortNode, Node
+from .tree import CohortNode, QuotaNode
 
 _Rank = tuple[bool, tuple[int, float], int, float, str]
 
@@ -89,7 +89,7 @@ class _Tournament:
             self._winners[index] = (_ranked(entry, node), entry)
 
 
-def _ranked(entry: Entry, node: Node) -> _Rank:
+def _ranked(entry: Entry, node: QuotaNode) -> _Rank:
     """What an entry is compared by beside the siblings of a node, which is its queue or a cohort above it."""
     usage = entry.assignment.usage
     Snapshot.use(entry.queue, usage)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from .model import PodSet
+from .model import PodSetInfo
 
 Found = TypeVar("Found")
 
 
-def fewer_pods(pod_sets: Iterable[PodSet], attempt: Callable[[tuple[int, ...]], Found | None]) -> Found | None:
+def fewer_pods(pod_sets: Iterable[PodSetInfo], attempt: Callable[[tuple[int, ...]], Found | None]) -> Found | None:
     """The first success of `attempt` with the counts of a binary search; None where there is none.
 
     Pod sets shrink together: each by the same part of what it may lose.

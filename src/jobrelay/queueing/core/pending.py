@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Iterator
 
 from .decisions import Head, Progress, Requeue
-from .model import ClusterQueueSpec, Workload
+from .model import ClusterQueueSpec, WorkloadInfo
 from .prospects import may_fit
 from .tree import QueueNode
 
@@ -42,12 +42,12 @@ class PendingQueue:
 
     def __init__(self, spec: ClusterQueueSpec) -> None:
         self.strict = spec.strategy == "StrictFIFO"
-        self._workloads: dict[str, tuple[Workload, str]] = {}
+        self._workloads: dict[str, tuple[WorkloadInfo, str]] = {}
         """Those in line, with their shapes."""
         self._lines: dict[str, _Line] = {}
         self._firsts: list[tuple[_Key, str]] = []
-        self._parked: dict[str, Workload] = {}
-        self._delayed: dict[str, Workload] = {}
+        self._parked: dict[str, WorkloadInfo] = {}
+        self._delayed: dict[str, WorkloadInfo] = {}
         self._progress: dict[str, Progress] = {}
         self._preemptor: str | None = None
 
@@ -57,7 +57,7 @@ class PendingQueue:
     def __contains__(self, key: str) -> bool:
         return key in self._workloads or key in self._parked or key in self._delayed
 
-    def push(self, workload: Workload, now: float) -> bool:
+    def push(self, workload: WorkloadInfo, now: float) -> bool:
         """Add or change a workload; whether there is something new to look at.
 
         One that is as it was stays where it is, parked or not: that only its verdict was written is no news.
@@ -70,7 +70,7 @@ class PendingQueue:
             return False
         return self._enqueue(workload)
 
-    def remove(self, key: str, *, keep_preemptor: bool = False) -> Workload | None:
+    def remove(self, key: str, *, keep_preemptor: bool = False) -> WorkloadInfo | None:
         """Forget a workload."""
         self._progress.pop(key, None)
         if self._preemptor == key and not keep_preemptor:
@@ -148,7 +148,7 @@ class PendingQueue:
             woken |= sum(self._enqueue(workload) for workload in waiting.values()) > 0
         return woken
 
-    def ordered(self) -> Iterator[Workload]:
+    def ordered(self) -> Iterator[WorkloadInfo]:
         """All pending workloads in the order of the queue, parked or not."""
         waiting = [one for one, _ in self._workloads.values()]
         everyone = [*waiting, *self._parked.values(), *self._delayed.values()]
@@ -171,7 +171,7 @@ class PendingQueue:
         else:
             self._progress.pop(key, None)
 
-    def _enqueue(self, workload: Workload) -> bool:
+    def _enqueue(self, workload: WorkloadInfo) -> bool:
         shape = workload.shape()
         self._workloads[workload.key] = (workload, shape)
         line = self._lines.setdefault(shape, _Line())
@@ -198,5 +198,5 @@ class PendingQueue:
         return workload is not None and current == shape and _key(workload) == key
 
 
-def _key(workload: Workload) -> _Key:
+def _key(workload: WorkloadInfo) -> _Key:
     return (-workload.priority, workload.queued_at, workload.uid, workload.key)

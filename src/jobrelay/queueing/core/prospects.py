@@ -8,11 +8,11 @@ There a queue reclaims up to its own quota.
 
 from __future__ import annotations
 
-from .model import PODS, FlavorResource, PodSet, Workload
+from .model import PODS, FlavorResource, PodSetInfo, WorkloadInfo
 from .tree import QueueNode
 
 
-def may_fit(queue: QueueNode, workload: Workload, *, fair: bool) -> bool:
+def may_fit(queue: QueueNode, workload: WorkloadInfo, *, fair: bool) -> bool:
     """Whether a search for flavors could end well, with all pods or with fewer."""
     if unbounded(queue, fair=fair):
         return True
@@ -50,7 +50,7 @@ def _own(queue: QueueNode, each: FlavorResource, priority: int) -> int:
     return sum(used.get(each, 0) for of, used in queue.by_priority.items() if of < priority or policy == "Any")
 
 
-def _holds(queue: QueueNode, priority: int, pods: PodSet, count: int) -> bool:
+def _holds(queue: QueueNode, priority: int, pods: PodSetInfo, count: int) -> bool:
     requests = [(name, each * count) for name, each in pods.requests.items()]
     if PODS in queue.group_of:
         requests.append((PODS, count))

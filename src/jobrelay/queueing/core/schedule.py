@@ -26,7 +26,7 @@ from .decisions import (
     Target,
 )
 from .entries import Entry
-from .model import Admission, PodSetAssignment, Usage, Workload
+from .model import Admission, PodSetAssignment, Usage, WorkloadInfo
 from .order import classic_order, fair_order
 from .partial import fewer_pods
 from .preemption import PreemptionSearch
@@ -87,7 +87,7 @@ class _Cycle:
         assignment, targets = self._assign(queue, workload, progress)
         return Entry(workload, queue, assignment, targets, assignment.progress)
 
-    def _obstacle(self, workload: Workload, queue: QueueNode | None) -> tuple[str, RequeueReason]:
+    def _obstacle(self, workload: WorkloadInfo, queue: QueueNode | None) -> tuple[str, RequeueReason]:
         """What keeps a workload from being looked at, whatever the quota."""
         if workload.requeue_at is not None and workload.requeue_at > self._now:
             return "The workload waits for its back-off", ""
@@ -107,13 +107,13 @@ class _Cycle:
                 return "workload namespace doesn't match ClusterQueue selector", "NamespaceMismatch"
         return workload.problem, ""
 
-    def _outdated(self, progress: Progress, workload: Workload, queue: QueueNode) -> bool:
+    def _outdated(self, progress: Progress, workload: WorkloadInfo, queue: QueueNode) -> bool:
         if progress.shape != workload.shape():
             return True
         return self._number - progress.cycle > 1 and queue.generation > progress.generation
 
     def _assign(
-        self, queue: QueueNode, workload: Workload, progress: Progress | None
+        self, queue: QueueNode, workload: WorkloadInfo, progress: Progress | None
     ) -> tuple[Assignment, list[Target]]:
         """The flavors of a workload and whom it has to preempt, with fewer pods if it does not fit with all."""
         shape = workload.shape()

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from .config import Config
 from .decisions import Decisions, Head, Requeue, Reservation
-from .model import AdmittedWorkload, ClusterQueueSpec, CohortSpec, FlavorSpec, Workload
+from .model import AdmittedWorkload, ClusterQueueSpec, CohortSpec, FlavorSpec, WorkloadInfo
 from .pending import PendingQueue
 from .schedule import schedule
 from .snapshot import Snapshot
@@ -28,7 +28,7 @@ class Scheduler:
         self.snapshot = snapshot or Snapshot()
         self.config = config or Config()
         self._queues = {name: PendingQueue(node.spec) for name, node in self.snapshot.queues.items()}
-        self._homeless: dict[str, Workload] = {}
+        self._homeless: dict[str, WorkloadInfo] = {}
         """Pending workloads whose queue is not there."""
         self._queue_of: dict[str, str] = {}
         self._stirred: set[str] = set()
@@ -37,7 +37,7 @@ class Scheduler:
         """Queues that were given quota back since then."""
         self._cycle = 0
 
-    def push(self, workload: Workload, now: float) -> None:
+    def push(self, workload: WorkloadInfo, now: float) -> None:
         """A workload waits for quota, or waits in another way than before."""
         if self._queue_of.get(workload.key, workload.cluster_queue) != workload.cluster_queue:
             self.forget(workload.key)
@@ -152,7 +152,7 @@ class Scheduler:
         """When a back-off ends next: `settle` should be called then."""
         return min((due for queue in self._queues.values() if (due := queue.next_due()) is not None), default=None)
 
-    def pending(self, queue: str) -> list[Workload]:
+    def pending(self, queue: str) -> list[WorkloadInfo]:
         """The workloads that wait in a queue, in its order."""
         found = self._queues.get(queue)
         return [*found.ordered()] if found else [one for one in self._homeless.values() if one.cluster_queue == queue]

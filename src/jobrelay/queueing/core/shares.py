@@ -10,7 +10,7 @@ from collections.abc import Container
 from typing import Final, NamedTuple
 
 from .model import FlavorResource
-from .tree import Node
+from .tree import QuotaNode
 
 
 class Share(NamedTuple):
@@ -41,7 +41,7 @@ NOTHING: Final = Share((0, 0.0))
 LEAST: Final = Share((0, -1.0))
 
 
-def share(node: Node) -> Share:
+def share(node: QuotaNode) -> Share:
     """The share of a node as it is now; the root of a tree has none."""
     if node.parent is None:
         return NOTHING

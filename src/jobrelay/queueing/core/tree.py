@@ -26,7 +26,7 @@ def quotas_of(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
     }
 
 
-class Node(ABC):
+class QuotaNode(ABC):
     """What queues and cohorts have in common."""
 
     __slots__ = (
@@ -52,7 +52,7 @@ class Node(ABC):
         self._capacities: dict[FlavorResource, int] = {}
         self._lendable: dict[str, int] | None = None
 
-    def measure(self, children: Iterable[Node]) -> None:
+    def measure(self, children: Iterable[QuotaNode]) -> None:
         """Compute what follows from the quotas of this node and of its children, which are measured already."""
         self.subtree = {each: quota.nominal for each, quota in self.quotas.items()}
         for child in children:
@@ -65,7 +65,7 @@ class Node(ABC):
         }
         self._capacities, self._lendable = {}, None
 
-    def gather(self, children: Iterable[Node]) -> None:
+    def gather(self, children: Iterable[QuotaNode]) -> None:
         """Compute usage from that of the children: what goes beyond their local quotas."""
         self.usage = {}
         for child in children:
@@ -153,8 +153,8 @@ class Node(ABC):
             yield node
             node = node.parent
 
-    def root(self) -> Node:
-        node: Node = self
+    def root(self) -> QuotaNode:
+        node: QuotaNode = self
         while node.parent is not None:
             node = node.parent
         return node
@@ -164,7 +164,7 @@ class Node(ABC):
         return "/" + "/".join([*reversed([each.name for each in self.ancestors()]), self.name])
 
 
-class CohortNode(Node):
+class CohortNode(QuotaNode):
     """A Cohort, with the nodes directly below it."""
 
     __slots__ = ("cohorts", "queues", "spec")
@@ -182,7 +182,7 @@ class CohortNode(Node):
             yield from cohort.members()
 
     def renew(self) -> None:
-        children: list[Node] = [*self.cohorts, *self.queues]
+        children: list[QuotaNode] = [*self.cohorts, *self.queues]
         for child in children:
             child.renew()
         self.measure(children)
@@ -190,7 +190,7 @@ class CohortNode(Node):
         self.height = max([min(1, len(children)), *(cohort.height + 1 for cohort in self.cohorts)])
 
 
-class QueueNode(Node):
+class QueueNode(QuotaNode):
     """A ClusterQueue, with the workloads that hold its quota."""
 
     __slots__ = ("active", "by_priority", "generation", "group_of", "spec", "workloads")
@@ -208,7 +208,7 @@ class QueueNode(Node):
         """Grows when quota may have become free: the progress of searches is void then."""
 
     def put(self, workload: AdmittedWorkload) -> None:
-        """A workload holds quota here; the cohorts above are not told."""
+        """Add a workload that holds quota here; the usage of the cohorts above stays as it is."""
         self.workloads[workload.key] = workload
         for each, amount in workload.usage.items():
             if amount:

@@ -104,7 +104,7 @@ ObjectAction: TypeAlias = CreateWorkload | DeleteWorkload | PatchWorkload | Patc
 
 @dataclass(frozen=True, slots=True)
 class ObjectStep:
-    """At most one action, and what to tell about the object."""
+    """At most one action, and the events to record about the object."""
 
     action: ObjectAction | None = None
     events: tuple[EventNote, ...] = ()
@@ -238,7 +238,7 @@ def _was_resized(queued: QueuedObject, view: WorkloadView) -> bool:
 
 
 def _replace(queued: QueuedObject, view: WorkloadView) -> ObjectStep:
-    """Give back the quota of a Job that needs another one, and let it be queued anew."""
+    """Give back the quota of a Job that needs another one, and queue it again."""
     assert queued.workload is not None
     if (stop := _stop(queued, _NO_MATCH)) is not None:
         return stop

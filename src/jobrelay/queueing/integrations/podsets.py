@@ -25,7 +25,7 @@ _LONGEST: Final = 63
 
 @runtime_checkable
 class TemplateSets(Protocol):
-    """An adapter that tells where the templates of an object's pods are."""
+    """An adapter that knows where the templates of an object's pods are."""
 
     def template_sets(self, whole: dict[str, Any], found: Found = NOTHING_FOUND) -> list[TemplateSet]: ...
 

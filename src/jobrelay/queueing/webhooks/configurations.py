@@ -57,7 +57,7 @@ _OF_WORKLOADS: Final = " || ".join(
 
 
 def make_configuration(kind: Resource, registered: Registered | None, queued: Iterable[Resource]) -> dict[str, Any]:
-    """The configuration of one of the two kinds; without `registered`, one that asks nobody.
+    """The configuration of one of the two kinds; without `registered`, one without webhooks.
 
     `queued` are the kinds whose objects can be queued.
     """

@@ -25,7 +25,7 @@ Patch = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Queues:
+class QueueLookup:
     """What is looked up about queues.
 
     `queue_of` tells the LocalQueue of an object, None if it is not queued; `has_default` whether objects of a namespace
@@ -38,7 +38,7 @@ class Queues:
     sends_on: Callable[[str, str], bool]
 
 
-def default_patch(adapter: Adapter, obj: Object, queues: Queues) -> Patch:
+def default_patch(adapter: Adapter, obj: Object, queues: QueueLookup) -> Patch:
     """JSON patch operations on a new object."""
     queue = queues.queue_of(adapter, obj)
     patch: Patch = []

@@ -31,7 +31,7 @@ _LONGEST_PAUSE: Final = 30.0
 
 
 class WebhookRegistration:
-    """Registers webhooks for objects of some kinds, and again whenever somebody has changed the configurations.
+    """Registers webhooks for objects of some kinds, and again whenever the configurations were changed.
 
     `admits` is false for a relay that leaves queues to Kueue.
     """
@@ -53,7 +53,7 @@ class WebhookRegistration:
         """Set when the configurations have been what they should be."""
 
     async def run(self) -> None:
-        """Until cancelled; without permission, objects are checked by nobody."""
+        """Run until cancelled; without permission, objects are not checked."""
         try:
             await until_first(*(cache.run() for cache in self._found.values()), self._keep())
         except Forbidden as error:

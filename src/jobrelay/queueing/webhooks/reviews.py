@@ -1,4 +1,4 @@
-"""Answers AdmissionReviews: finds the checks or defaults that a request is about, and says what came of them."""
+"""Answers AdmissionReviews: finds the checks or defaults for a request, and returns their result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobrelay.apimachinery.field import FieldError, aggregate
 from jobrelay.kube import Object, Resource
 from jobrelay.kube.objects import decode_object
 from jobrelay.queueing.resources import CLUSTER_QUEUES, COHORTS, RESOURCE_FLAVORS, WORKLOADS
-from jobrelay.queueing.webhooks.defaults import Patch, Queues, default_patch
+from jobrelay.queueing.webhooks.defaults import Patch, QueueLookup, default_patch
 from jobrelay.queueing.webhooks.flavors import check_resource_flavor
 from jobrelay.queueing.webhooks.jobs import WrittenObject, check_object
 from jobrelay.queueing.webhooks.quotas import check_cluster_queue, check_cohort
@@ -49,10 +49,10 @@ class _Review(msgspec.Struct, frozen=True):
     request: _Request
 
 
-class Reviews:
+class AdmissionReviews:
     """Answers what API servers ask about writes; `adapters` are the kinds that can be queued."""
 
-    def __init__(self, adapters: Mapping[Resource, Adapter], queues: Queues) -> None:
+    def __init__(self, adapters: Mapping[Resource, Adapter], queues: QueueLookup) -> None:
         self._adapters = {(each.group, each.plural): adapter for each, adapter in adapters.items()}
         self._queues = queues
 

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from jobrelay.kube import KubeError
 from jobrelay.queueing.webhooks.configurations import MUTATE, VALIDATE
-from jobrelay.queueing.webhooks.reviews import Reviews
+from jobrelay.queueing.webhooks.reviews import AdmissionReviews
 from jobrelay.relay.api.failures import ApiFailure, unavailable
 
 __all__ = ["answered", "webhook_routes"]
@@ -26,7 +26,7 @@ _LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a review: an old and a new object, of which each has at most a few megabytes."""
 
 
-def webhook_routes(reviews: Callable[[], Reviews | None]) -> list[web.RouteDef]:
+def webhook_routes(reviews: Callable[[], AdmissionReviews | None]) -> list[web.RouteDef]:
     """Routes that answer by what `reviews` gives, None while the relay does not admit."""
 
     async def answer(request: web.Request) -> web.Response:

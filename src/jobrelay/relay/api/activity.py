@@ -19,7 +19,7 @@ from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Clock
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.relay.api.index import Scope, WorkloadIndex, WorkloadRow
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 from jobrelay.relay.signal import Changes
 from jobrelay.relay.workload_status import COMPLETE, ENDED, FAILED, RUNNING, WAITING
 
@@ -41,16 +41,16 @@ class Sample(msgspec.Struct, frozen=True):
 class Activity:
     """Follows the relay that `relay` gives, within `run`."""
 
-    def __init__(self, relay: Callable[[], Relay | None], clock: Clock) -> None:
+    def __init__(self, relay: Callable[[], RelayManager | None], clock: Clock) -> None:
         self._relay, self._clock = relay, clock
-        self._followed: tuple[Relay, WorkloadIndex, Callable[[], None]] | None = None
+        self._followed: tuple[RelayManager, WorkloadIndex, Callable[[], None]] | None = None
         self._samples: deque[Sample] = deque(maxlen=_KEPT)
         self._ended: Counter[tuple[Scope, str]] = Counter()
         self._versions: Counter[str] = Counter()
         """How often something has changed in each namespace; of the empty name, on any worker."""
         self._changes = Changes()
 
-    async def index(self, relay: Relay) -> WorkloadIndex:
+    async def index(self, relay: RelayManager) -> WorkloadIndex:
         """The rows of a relay that is ready."""
         index = self._follow(relay)
         await index.wait_filled()
@@ -76,7 +76,7 @@ class Activity:
         finally:
             self._leave()
 
-    def _follow(self, relay: Relay) -> WorkloadIndex:
+    def _follow(self, relay: RelayManager) -> WorkloadIndex:
         if self._followed is not None and self._followed[0] is relay:
             return self._followed[1]
         self._leave()

@@ -17,7 +17,7 @@ from jobrelay.relay.api.failures import ApiFailure
 from jobrelay.relay.api.logs import LogRequest, WorkloadLog, Write
 from jobrelay.relay.api.reading import Reading
 from jobrelay.relay.api.workloads import Found
-from jobrelay.relay.assignment import Assignment, assignment_of
+from jobrelay.relay.worker_assignment import WorkerAssignment, assignment_of
 
 _LOOK_AGAIN: Final = 0.5
 """When it is looked again whether the mirror of a new run is there, in seconds; that costs no request."""
@@ -61,7 +61,7 @@ class FollowedWorkload:
         found = self._found.kind.originals.get(self._found.original.key)
         return found if found is not None and found.uid == self._found.original.uid else None
 
-    def _has_mirror(self, original: Object, to: Assignment) -> bool:
+    def _has_mirror(self, original: Object, to: WorkerAssignment) -> bool:
         return to.cluster in self._found.kind.mirrors(original.uid)
 
     async def _until_changed(self) -> None:
@@ -70,7 +70,7 @@ class FollowedWorkload:
                 await self._changed.wait()
         self._changed.clear()  # whoever has waited looks at the original now
 
-    async def _next_run(self, found: Found, to: Assignment) -> None:
+    async def _next_run(self, found: Found, to: WorkerAssignment) -> None:
         if self._run is not None:
             await self._write(f"jobrelay: {found.described} moves to {to.cluster} (run {to.epoch})\n".encode())
             self._request = replace(self._request, tail=None, since=None)
@@ -86,7 +86,7 @@ class FollowedWorkload:
             if not task.cancelled():
                 task.result()
 
-    async def _follow(self, found: Found, to: Assignment) -> None:
+    async def _follow(self, found: Found, to: WorkerAssignment) -> None:
         try:
             async with self._reading.pods(found) as pods:
                 await WorkloadLog(pods, self._request, found.described).follow(self._write)

@@ -19,7 +19,7 @@ import msgspec
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key
-from jobrelay.relay.assignment import assignment_of
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 from jobrelay.relay.workload_status import ENDED, WAITING, workload_status
 
@@ -29,7 +29,7 @@ _CREATED: Final = attrgetter("created")
 Scope = tuple[str, str]
 """A namespace and the name of a kind."""
 Tell = Callable[["WorkloadRow | None", "WorkloadRow | None"], None]
-"""Is told of each change of a row: what it was and what it is."""
+"""Called with each change of a row: what it was and what it is."""
 
 
 class WorkloadRow(msgspec.Struct, frozen=True):
@@ -110,7 +110,7 @@ class _Scope:
 
 
 class WorkloadIndex:
-    """The rows of all originals of some kinds, once `fill` has returned; `tell` is told of each change after that."""
+    """The rows of all originals of some kinds, once `fill` has returned; `tell` gets each change after that."""
 
     def __init__(self, kinds: Mapping[str, WorkloadKind], tell: Tell) -> None:
         self._kinds, self._tell = kinds, tell
@@ -135,7 +135,7 @@ class WorkloadIndex:
         await self._filled.wait()
 
     def close(self) -> None:
-        """Follow the originals no longer; nobody has to wait for what is missing."""
+        """Stop following the originals, and release those that wait for missing rows."""
         for each in self._unsubscribe:
             each()
         self._filled.set()

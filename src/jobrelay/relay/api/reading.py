@@ -21,10 +21,9 @@ from jobrelay.relay.api.failures import ApiFailure, bad_request, not_found, not_
 from jobrelay.relay.api.names import API_VERSION, GROUP
 from jobrelay.relay.api.paging import Page, PageRequest, choose_page
 from jobrelay.relay.api.previews import kind_of, read_preview
-from jobrelay.relay.api.reviews import Attributes, Reviews
+from jobrelay.relay.api.reviews import AccessReviews, ResourceAttributes
 from jobrelay.relay.api.sessions import ExecRequest, failure_of
 from jobrelay.relay.api.workloads import Found, find, short_names, workload_object
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.explain import workload_view
 from jobrelay.relay.kept_logs.kept import KeptLog
 from jobrelay.relay.kept_logs.reading import read_kept
@@ -33,7 +32,8 @@ from jobrelay.relay.mirror_pods.events import events_of
 from jobrelay.relay.mirror_pods.listing import MirrorPods
 from jobrelay.relay.original_decision import Stage
 from jobrelay.relay.overview import delegated, on_worker_of, worker_views
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.relay.worker_view import WorkerView
 from jobrelay.relay.workload_kind import WorkloadKind
 
@@ -41,7 +41,9 @@ from jobrelay.relay.workload_kind import WorkloadKind
 class Reading:
     """Reads one relay for one caller; `client` reaches the management cluster as the relay."""
 
-    def __init__(self, relay: Relay, caller: Caller, reviews: Reviews, client: Client, activity: Activity) -> None:
+    def __init__(
+        self, relay: RelayManager, caller: Caller, reviews: AccessReviews, client: Client, activity: Activity
+    ) -> None:
         self._relay, self._caller, self._reviews, self._client = relay, caller, reviews, client
         self._activity = activity
 
@@ -50,7 +52,7 @@ class Reading:
         kind, key = find(self._relay.state.kinds, namespace, name)
         resource = kind.adapter.resource
         await self._reviews.require(
-            self._caller, Attributes("get", resource.group, resource.plural, key.namespace, key.name)
+            self._caller, ResourceAttributes("get", resource.group, resource.plural, key.namespace, key.name)
         )
         original = kind.originals.get(key)
         if original is None:
@@ -64,10 +66,10 @@ class Reading:
         for kind in self._relay.state.kinds.values():
             resource = kind.adapter.resource
             if resource == JOBS or len(kind.originals):
-                wanted = Attributes("list", resource.group, resource.plural, namespace)
+                wanted = ResourceAttributes("list", resource.group, resource.plural, namespace)
                 (seen if await self._reviews.allows(self._caller, wanted) else unseen).append(kind)
         if not seen:
-            await self._reviews.require(self._caller, Attributes("list", JOBS.group, JOBS.plural, namespace))
+            await self._reviews.require(self._caller, ResourceAttributes("list", JOBS.group, JOBS.plural, namespace))
         return seen, [kind.name for kind in unseen]
 
     async def workloads(self, namespace: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -100,7 +102,7 @@ class Reading:
         index, kinds = await self._activity.index(self._relay), _names(seen)
         metadata = {"name": namespace or "all", "resourceVersion": str(self._activity.version(namespace))}
         count = index.count(namespace, kinds)
-        everything = await self._reviews.allows(self._caller, Attributes("list", GROUP, "workers"))
+        everything = await self._reviews.allows(self._caller, ResourceAttributes("list", GROUP, "workers"))
         workers = [each if everything else _recent(each, count.live) for each in worker_views(self._relay)]
         oldest, short = count.oldest, short_names(self._relay.state.kinds)
         return {
@@ -124,7 +126,7 @@ class Reading:
         seen, _ = await self.seen_kinds(namespace)
         views = [view async for _, _, view in delegated(self._relay, namespace, seen)]
         live = Counter(view.cluster for view in views if view.stage != Stage.FINISHED)
-        everything = await self._reviews.allows(self._caller, Attributes("list", GROUP, "workers"))
+        everything = await self._reviews.allows(self._caller, ResourceAttributes("list", GROUP, "workers"))
         workers = worker_views(self._relay)
         return {
             "apiVersion": API_VERSION,
@@ -140,7 +142,9 @@ class Reading:
         asked = read_preview(body, namespace)
         kind = kind_of(self._relay.state.kinds, asked.api_version, asked.kind)
         resource = kind.adapter.resource
-        await self._reviews.require(self._caller, Attributes("create", resource.group, resource.plural, namespace))
+        await self._reviews.require(
+            self._caller, ResourceAttributes("create", resource.group, resource.plural, namespace)
+        )
         return asked.answered(self._relay.preview, kind.name)
 
     async def workload(self, namespace: str, name: str, changes: Sequence[str] = ()) -> dict[str, Any]:

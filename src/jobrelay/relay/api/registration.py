@@ -64,7 +64,7 @@ def _object(resource: Resource, metadata: dict[str, Any], spec: dict[str, Any]) 
 
 
 class Registration:
-    """Registers the API, and again whenever somebody has changed its registration."""
+    """Registers the API, and again whenever its registration was changed."""
 
     def __init__(self, client: Client, wanted: Registered, *, clock: Clock) -> None:
         self._client, self._wanted, self._clock = client, wanted, clock

@@ -23,8 +23,8 @@ _KEPT_SECONDS: Final = 10.0
 _MOST_KEPT: Final = 4096
 
 
-class Attributes(msgspec.Struct, frozen=True):
-    """What somebody wants to do."""
+class ResourceAttributes(msgspec.Struct, frozen=True):
+    """The request to be authorized: `spec.resourceAttributes` of a SubjectAccessReview."""
 
     verb: str
     group: str
@@ -58,7 +58,7 @@ class _Review(msgspec.Struct):
     status: _Answer = msgspec.field(default_factory=_Answer)
 
 
-class Reviews:
+class AccessReviews:
     """Asks as the relay; `client` must be one that sends writes in every replica."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
@@ -66,7 +66,7 @@ class Reviews:
         self._kept: dict[Any, tuple[float, Any]] = {}
 
     async def caller(self, token: str) -> Caller:
-        """Whose token it is; raises ApiFailure if it is nobody's, and KubeError."""
+        """The user of a token; raises ApiFailure if it is not valid, and KubeError."""
         key = sha256(token.encode()).digest()
         known = self._known(key)
         if isinstance(known, Caller):
@@ -80,7 +80,7 @@ class Reviews:
         self._keep(key, found)
         return found
 
-    async def allows(self, caller: Caller, wanted: Attributes) -> bool:
+    async def allows(self, caller: Caller, wanted: ResourceAttributes) -> bool:
         """Whether the management cluster lets a caller do something; raises KubeError."""
         key = (caller, wanted)
         if self._known(key) is True:
@@ -99,7 +99,7 @@ class Reviews:
         self._keep(key, True)
         return True
 
-    async def require(self, caller: Caller, wanted: Attributes) -> None:
+    async def require(self, caller: Caller, wanted: ResourceAttributes) -> None:
         """Raises ApiFailure if a caller may not do something."""
         if not await self.allows(caller, wanted):
             raise ApiFailure(403, "Forbidden", f"User {caller.name!r} cannot {wanted}")

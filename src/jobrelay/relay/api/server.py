@@ -30,13 +30,13 @@ from jobrelay.relay.api.names import API_VERSION, BASE, GROUP
 from jobrelay.relay.api.openapi import document_v2, document_v3
 from jobrelay.relay.api.paging import parse_page_request
 from jobrelay.relay.api.reading import Reading
-from jobrelay.relay.api.reviews import Attributes, Reviews
+from jobrelay.relay.api.reviews import AccessReviews, ResourceAttributes
 from jobrelay.relay.api.sessions import Sessions, parse_exec_request
 from jobrelay.relay.api.workloads import Found, workload_list, workload_table
 from jobrelay.relay.kept_logs.kept import KeptLog, chosen_lines
 from jobrelay.relay.kept_logs.reading import kept_notice
 from jobrelay.relay.overview import worker_views
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 
 log = get_logger(__name__)
 
@@ -65,7 +65,7 @@ class RelayApi:
     def __init__(
         self,
         client: Client,
-        relay: Callable[[], Relay | None],
+        relay: Callable[[], RelayManager | None],
         proxy: FrontProxy,
         activity: Activity,
         *,
@@ -74,7 +74,7 @@ class RelayApi:
     ) -> None:
         self._client, self._relay, self._proxy, self._clock = client, relay, proxy, clock
         self._activity, self._routes = activity, routes
-        self._reviews = Reviews(client, clock)
+        self._reviews = AccessReviews(client, clock)
         self._sessions = Sessions(clock)
         self._followed = self._watched = 0
 
@@ -123,7 +123,9 @@ class RelayApi:
                 plural, _, part = resource.partition("/")
                 named = request.match_info
                 asked = "watch" if verb == "list" and _watches(request) else verb
-                wanted = Attributes(asked, GROUP, plural, named.get("namespace", ""), named.get("name", ""), part)
+                wanted = ResourceAttributes(
+                    asked, GROUP, plural, named.get("namespace", ""), named.get("name", ""), part
+                )
                 await self._reviews.require(caller, wanted)
             return await answer(request, caller)
 
@@ -148,7 +150,7 @@ class RelayApi:
     def _reading(self, caller: Caller) -> Reading:
         return Reading(self._ready_relay(), caller, self._reviews, self._client, self._activity)
 
-    def _ready_relay(self) -> Relay:
+    def _ready_relay(self) -> RelayManager:
         relay = self._relay()
         if relay is None:
             raise unavailable("the relay is not ready yet")
@@ -230,8 +232,8 @@ class RelayApi:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         asked, reading = parse_exec_request(request.query, request.headers), self._reading(caller)
         for wanted in (
-            Attributes("create", GROUP, "workloads", namespace, name, "exec"),
-            Attributes("create", "", "pods", namespace, subresource="exec"),
+            ResourceAttributes("create", GROUP, "workloads", namespace, name, "exec"),
+            ResourceAttributes("create", "", "pods", namespace, subresource="exec"),
         ):
             await self._reviews.require(caller, wanted)
         found = await reading.find(namespace, name)
@@ -246,7 +248,7 @@ class RelayApi:
     async def _send_log(
         self, request: web.Request, reading: Reading, found: Found, asked: LogRequest
     ) -> web.StreamResponse:
-        """Send a log as it comes; what goes wrong after its beginning is told in its last line."""
+        """Send a log as it comes; an error after its start becomes its last line."""
         relay = self._relay()
         async with reading.pods(found) as pods:
             source = WorkloadLog(pods, asked, found.described)

@@ -16,7 +16,7 @@ from jobrelay.relay.api.front_proxy import FrontProxy
 from jobrelay.relay.api.names import service_host
 from jobrelay.relay.api.registration import Registered, Registration
 from jobrelay.relay.api.server import RelayApi
-from jobrelay.relay.relay import Relay
+from jobrelay.relay.relay import RelayManager
 
 
 class ApiServing:
@@ -30,7 +30,7 @@ class ApiServing:
     def __init__(
         self,
         client: Client,
-        relay: Callable[[], Relay | None],
+        relay: Callable[[], RelayManager | None],
         listen: tuple[str, int],
         *,
         namespace: str,

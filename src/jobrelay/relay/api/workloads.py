@@ -19,7 +19,7 @@ from jobrelay.kube.objects import Key
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.failures import not_found
 from jobrelay.relay.api.names import API_VERSION
-from jobrelay.relay.explain import WorkloadView
+from jobrelay.relay.explain import DelegatedWorkload
 from jobrelay.relay.workload_kind import WorkloadKind, WorkloadRef
 
 _COLUMNS: Final = ("Name", "Cluster", "Run", "Stage", "Age", "Why")
@@ -70,7 +70,7 @@ def short_names(kinds: Mapping[str, WorkloadKind]) -> dict[str, str]:
     return {name: word if used[word] == 1 else name for name, word in words.items()}
 
 
-def workload_object(short: str, original: Object, view: WorkloadView) -> dict[str, Any]:
+def workload_object(short: str, original: Object, view: DelegatedWorkload) -> dict[str, Any]:
     """A workload as the API shows it; `short` stands for its kind."""
     metadata = {
         "name": f"{short}:{original.name}",

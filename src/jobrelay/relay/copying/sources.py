@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from jobrelay.kube import Client, Clock, Forbidden, NotFound, Object
-from jobrelay.relay.copying.looking import look_for
+from jobrelay.relay.copying.lookup import look_for
 from jobrelay.relay.dependencies.answers import Presence
 from jobrelay.relay.dependencies.copies import CopyFailed
 from jobrelay.workloads import ObjectName

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from jobrelay.kube.resource import SERVICEACCOUNTS
 from jobrelay.relay.copying.held import HeldCopies
-from jobrelay.relay.copying.looking import Look, look_for
+from jobrelay.relay.copying.lookup import ObjectLookup, look_for
 from jobrelay.relay.copying.sources import CopySources
 from jobrelay.relay.dependencies.answers import NO_ANSWERS, DependencyAnswers, Presence, missing
 from jobrelay.relay.dependencies.copies import CopyFailed, make_copy
@@ -39,7 +39,7 @@ class WorkerDependencies:
             if _names_others(target):
                 self._answers.define(target, await self._sources.find(target))
 
-    def _needs_copy(self, target: ObjectName, looked: Look) -> bool:
+    def _needs_copy(self, target: ObjectName, looked: ObjectLookup) -> bool:
         """Whether an object is missing, or is our own copy under its own name, which stays only while it is used."""
         if looked.found is None or target.resource != SERVICEACCOUNTS:
             return looked.presence is Presence.MISSING

@@ -1,4 +1,4 @@
-"""The last lines that containers have written: of those that crashed, they often tell why."""
+"""The last lines that containers have written: of those that crashed, they often say why."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Looks at the pods of mirrors that seem to have a problem, for whoever asks about them.
+"""Inspects the pods of mirrors that seem to have a problem, when a user asks about them.
 
-A look costs a list of the mirror's own pods, their events and up to three last lines of logs. So it is taken only when
-somebody asks, of a bounded number of mirrors for each question, within a time limit, and is used for a few seconds by
-all who ask. One at a mirror that has ended holds as long as the mirror does not change.
+An inspection costs a list of the mirror's own pods, their events and up to three last lines of logs. So it is made only
+on request, of a bounded number of mirrors for each question, within a time limit, and is used for a few seconds by all
+who ask. That of a mirror that has ended is used as long as the mirror does not change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jobrelay.kube.clock import deadline
 from jobrelay.relay.mirror_pods.events import events_of
 from jobrelay.relay.mirror_pods.last_lines import last_lines
 from jobrelay.relay.mirror_pods.listing import MirrorPods
-from jobrelay.relay.mirror_pods.seen import Look
+from jobrelay.relay.mirror_pods.seen import PodInspection
 from jobrelay.relay.mirror_pods.troubles import crashed, phases, troubles
 from jobrelay.workloads import Adapter
 
@@ -39,7 +39,7 @@ class LookedAt(NamedTuple):
 
 
 class _Known(NamedTuple):
-    look: Look
+    look: PodInspection
     version: str
     at: float
     ended: bool
@@ -52,8 +52,8 @@ class Looks:
         self._reach, self._clock = reach, clock
         self._known: dict[str, _Known] = {}
 
-    def known(self, mirror: Object) -> Look | None:
-        """A look at this mirror that still holds."""
+    def known(self, mirror: Object) -> PodInspection | None:
+        """An inspection of this mirror that is recent enough."""
         found = self._known.get(mirror.uid)
         if found is None:
             return None
@@ -67,7 +67,7 @@ class Looks:
             by_worker[each.worker].append(each)
         await asyncio.gather(*(self._on_worker(worker, mirrors) for worker, mirrors in by_worker.items()))
 
-    async def take_one(self, wanted: LookedAt) -> Look:
+    async def take_one(self, wanted: LookedAt) -> PodInspection:
         """Look at one mirror, however recent the last look is; raises KubeError."""
         async with self._reach(wanted.worker) as client:
             return await self._look(client, wanted)
@@ -85,12 +85,12 @@ class Looks:
         except (TimeoutError, KubeError):
             return  # what is known without it is told
 
-    async def _look(self, client: Client, wanted: LookedAt) -> Look:
+    async def _look(self, client: Client, wanted: LookedAt) -> PodInspection:
         mirror, pods = wanted.mirror, MirrorPods(client, wanted.adapter, wanted.mirror)
         listed = await pods.list()
         events = await _events(client, [mirror, *listed], wanted.worker)
         lines = await last_lines(client, crashed(listed))
-        look = Look(phases(listed), tuple(troubles(listed, events, lines)))
+        look = PodInspection(phases(listed), tuple(troubles(listed, events, lines)))
         ended = wanted.adapter.read(mirror).end is not None
         self._known.pop(mirror.uid, None)
         self._known[mirror.uid] = _Known(look, mirror.resource_version, self._clock.monotonic(), ended)

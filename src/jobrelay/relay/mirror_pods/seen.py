@@ -1,7 +1,7 @@
 """What is known of a mirror's pods at one moment: whether any of them runs, and what is wrong with them.
 
-Of pods that have not ended a watch tells all but their events. The rest is in a `Look`, which is taken on demand:
-`PodsSeen.unclear` says for which mirrors it is worth a few requests.
+A watch brings everything about pods that have not ended, except for their events. The rest is in a `PodInspection`,
+which is made on demand: `PodsSeen.unclear` says for which mirrors it is worth a few requests.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ PATIENCE: Final = 5.0
 """For how many seconds pods may take to start before it is looked why they do not."""
 
 
-class Look(msgspec.Struct, frozen=True):
-    """What a closer look at the pods of a mirror has shown."""
+class PodInspection(msgspec.Struct, frozen=True):
+    """The result of inspecting the pods of a mirror: how many are in each phase, and what is wrong with them."""
 
     phases: Mapping[str, int]
     troubles: tuple[str, ...]
@@ -35,7 +35,7 @@ class PodsSeen(msgspec.Struct, frozen=True):
     """Whether none of them runs, as far as is known."""
     troubles: tuple[str, ...] = ()
     unclear: bool = False
-    """Whether a closer look may tell more."""
+    """Whether an inspection may show more."""
 
     @property
     def headline(self) -> str:
@@ -58,7 +58,7 @@ class _Pod(msgspec.Struct, frozen=True, gc=False):
     status: _Status = _Status()
 
 
-def pods_seen(facts: Workload, pods: Sequence[Object], look: Look | None, now: datetime) -> PodsSeen:
+def pods_seen(facts: Workload, pods: Sequence[Object], look: PodInspection | None, now: datetime) -> PodsSeen:
     """`facts` are those of the mirror, `pods` those of its pods that have not ended, `look` a recent one, and `now` is
     the time on its worker.
 
@@ -74,7 +74,7 @@ def pods_seen(facts: Workload, pods: Sequence[Object], look: Look | None, now: d
 
 
 def _is_well(pod: Object) -> bool:
-    """Whether nothing is to be told of a pod; it is kept without the statuses of containers that are well."""
+    """Whether a pod has no problem; it is kept without the statuses of containers that are well."""
     status = pod.decode(_Pod).status
     return status.phase == "Running" and not (
         status.conditions or status.container_statuses or status.init_container_statuses
@@ -82,7 +82,7 @@ def _is_well(pod: Object) -> bool:
 
 
 def _is_unclear(facts: Workload, doubtful: Sequence[Object], now: datetime, *, idle: bool) -> bool:
-    """Whether something seems to be wrong that only events, failed pods or logs can tell."""
+    """Whether there seems to be a problem that only events, failed pods or logs can explain."""
     if facts.started is None or facts.suspended or facts.deleting:
         return False
     if facts.end is not None:

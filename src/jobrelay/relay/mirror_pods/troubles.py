@@ -48,7 +48,7 @@ def runs(pod: Object) -> bool:
 
 
 def crashed(pods: Iterable[Object]) -> list[tuple[Object, str]]:
-    """Containers that ended with an error and left no message: their last line may tell why."""
+    """Containers that ended with an error and left no message: their last line may say why."""
     found = [(pod, each) for pod in pods for each in _statuses(pod.decode().get("status") or {})]
     return [
         (pod, each["name"]) for pod, each in found if _ended(each).get("exitCode") and not _ended(each).get("message")
@@ -80,7 +80,7 @@ def _about_pods(
 
 
 def _has_failed(pod: Object) -> bool:
-    """Pods that have ended are told of after those that have not."""
+    """Pods that have ended are listed after those that have not."""
     return (pod.decode().get("status") or {}).get("phase") == "Failed"
 
 

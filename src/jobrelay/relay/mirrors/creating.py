@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from jobrelay.kube import AlreadyExists, Conflict, EventNote, KubeError, Object, Unauthorized
 from jobrelay.kube.events import ObjectReference
-from jobrelay.relay.assignment import Run
 from jobrelay.relay.copying.worker import WorkerDependencies
 from jobrelay.relay.dependencies.copies import CopyFailed
 from jobrelay.relay.dependencies.renaming import mirror_patch, with_copies
@@ -22,6 +21,7 @@ from jobrelay.relay.mirrors.context import FIELD_MANAGER, MirrorContext, had_no_
 from jobrelay.relay.mirrors.judging import examine
 from jobrelay.relay.reconcile_mirror import CreateMirror
 from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.worker_assignment import Run
 from jobrelay.relay.workload_kind import WorkloadRef
 from jobrelay.workloads import ObjectName
 

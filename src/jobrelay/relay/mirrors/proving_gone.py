@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from jobrelay.relay.absence import NotProvenGone, check_gone, settles_in
-from jobrelay.relay.assignment import Run
 from jobrelay.relay.mirrors.context import MirrorContext
 from jobrelay.relay.mirrors.judging import judge
 from jobrelay.relay.runs import KnownRun
 from jobrelay.relay.snapshot import WorkloadSnapshot
+from jobrelay.relay.worker_assignment import Run
 from jobrelay.relay.workload_kind import WorkloadRef, mirror_name
 
 

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.control import Controller, Result, WorkQueue
-from jobrelay.kube import Client, Clock, Conflict, EventNote, EventRecorder, Key, NotFound, Object, merge_patch
+from jobrelay.kube import Conflict, EventNote, Key, NotFound, Object, merge_patch
 from jobrelay.kube.events import ObjectReference
 from jobrelay.logs import get_logger
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.multikueue.claims import MARK, CheckClaims
+from jobrelay.relay.multikueue.leader import LeaderContext
 from jobrelay.relay.multikueue.objects import KueueObjects
-from jobrelay.relay.multikueue.views import CHECKS, CheckView, read_check
+from jobrelay.relay.multikueue.views import CHECKS, MultiKueueCheckView, read_check
 from jobrelay.relay.original_controller import NOT_LEADING
 
 log = get_logger(__name__)
@@ -60,19 +61,16 @@ class CheckController:
         claims: CheckClaims,
         connected: Callable[[], Mapping[str, bool]],
         changed: Callable[[], None],
-        client: Client,
-        recorder: EventRecorder,
-        *,
-        clock: Clock,
-        leads: Callable[[], bool],
-        grace: float,
+        leader: LeaderContext,
     ) -> None:
         self._objects, self._claims, self._connected, self._changed = objects, claims, connected, changed
-        self._client, self._recorder, self._clock, self._leads = client, recorder, clock, leads
-        self._queue: WorkQueue[Key] = WorkQueue(clock=clock, max_delay=30.0)
+        self._client, self._recorder, self._clock, self._leads = (
+            leader.client, leader.recorder, leader.clock, leader.leads,
+        )  # fmt: skip
+        self._queue: WorkQueue[Key] = WorkQueue(clock=leader.clock, max_delay=30.0)
         self._ours: dict[str, bool] = {}
         self.controller = Controller(
-            "admission checks", self.reconcile, workers=1, queue=self._queue, clock=clock, grace=grace
+            "admission checks", self.reconcile, workers=1, queue=self._queue, clock=leader.clock, grace=leader.grace
         )
         objects.checks.subscribe(self._check_changed)
         objects.configs.subscribe(lambda old, new: self.workers_changed())
@@ -110,7 +108,7 @@ class CheckController:
         return Result(requeue_after=left) if left else None
 
     def _tell(self, name: str, obj: Object | None) -> None:
-        """Tell when a check becomes ours, or turns out to be somebody else's."""
+        """Notify when a check becomes ours, or turns out to belong to another controller."""
         ours, out = self._claims.is_ours(name), self._claims.stays_out(name) > 0
         if out and obj is not None and self._ours.get(name) is not False:
             note = (
@@ -125,7 +123,7 @@ class CheckController:
             log.info("controller of an AdmissionCheck", check=name, ours=ours)
             self._changed()
 
-    async def _write(self, obj: Object, check: CheckView) -> None:
+    async def _write(self, obj: Object, check: MultiKueueCheckView) -> None:
         wanted = active_condition(check.config, self._objects.clusters(check.config), self._connected())
         held = check.condition("Active")
         if all(held.get(name) == value for name, value in wanted.items()):

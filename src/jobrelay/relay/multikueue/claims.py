@@ -47,7 +47,7 @@ class CheckClaims:
         return self.stays_out(check) <= 0
 
     def stays_out(self, check: str) -> float:
-        """For how many seconds more the relay stays out, since somebody else is at work."""
+        """How many more seconds the relay leaves the check to another controller."""
         since = self._contested.get(check)
         return max(0.0, since + _STAY_OUT - self._clock.monotonic()) if since is not None else 0.0
 

@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 from jobrelay.control import Controller, Result, WorkQueue
-from jobrelay.kube import AlreadyExists, Clock, Conflict, Key, KubeError, NotFound, Object, merge_patch
+from jobrelay.kube import AlreadyExists, Conflict, Key, KubeError, NotFound, Object, merge_patch
 from jobrelay.logs import get_logger
-from jobrelay.relay.assignment import assignment_of
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.multikueue.claims import CheckClaims
 from jobrelay.relay.multikueue.clones import (
@@ -25,10 +24,12 @@ from jobrelay.relay.multikueue.clones import (
     reconcile_clone,
 )
 from jobrelay.relay.multikueue.gate import KueueGate
+from jobrelay.relay.multikueue.leader import LeaderContext
 from jobrelay.relay.multikueue.objects import KueueObjects
 from jobrelay.relay.multikueue.views import WORKLOADS, read_workload
 from jobrelay.relay.original_controller import NOT_LEADING
 from jobrelay.relay.proofs import ProofSubject, cluster_binding
+from jobrelay.relay.worker_assignment import assignment_of
 from jobrelay.relay.workers import Registry, WorkerConnection
 from jobrelay.relay.workers.tasks import OwnedTasks
 from jobrelay.workloads.names import KUEUE_ORIGIN, ORIGIN_UID
@@ -50,16 +51,18 @@ class CloneController:
         claims: CheckClaims,
         registry: Registry,
         changed: Callable[[Key], None],
-        *,
-        clock: Clock,
-        leads: Callable[[], bool],
-        grace: float,
+        leader: LeaderContext,
     ) -> None:
         self._worker, self._objects, self._gate, self._claims = worker, objects, gate, claims
-        self._proofs, self._changed, self._leads = registry.proofs, changed, leads
-        self._queue: WorkQueue[Key] = WorkQueue(clock=clock, max_delay=30.0)
+        self._proofs, self._changed, self._leads = registry.proofs, changed, leader.leads
+        self._queue: WorkQueue[Key] = WorkQueue(clock=leader.clock, max_delay=30.0)
         self.controller = Controller(
-            f"workloads on {worker.name}", self.reconcile, workers=_WORKERS, queue=self._queue, clock=clock, grace=grace
+            f"workloads on {worker.name}",
+            self.reconcile,
+            workers=_WORKERS,
+            queue=self._queue,
+            clock=leader.clock,
+            grace=leader.grace,
         )
         self._unsubscribe = [worker.mirrors[WORKLOADS].subscribe(self._clone_changed), worker.subscribe(self._reviewed)]
         self._ready = False
@@ -151,7 +154,7 @@ class CloneController:
         self._worker.mirrors[WORKLOADS].observe(made)
 
     async def _find(self, obj: Object) -> None:
-        """Take over a clone that Kueue's own controller has made under our origin; otherwise tell that it is gone."""
+        """Take over a clone that Kueue's own controller has made under our origin; otherwise report that it is gone."""
         try:
             found = await self._worker.client.get(WORKLOADS, obj.name, obj.namespace)
         except NotFound:

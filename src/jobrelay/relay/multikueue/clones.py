@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jobrelay.kube import Object
-from jobrelay.relay.assignment import Assignment
-from jobrelay.relay.multikueue.views import PENDING, READY, RETRY, WORKLOADS, CheckState, QueuedWorkload
+from jobrelay.relay.multikueue.views import PENDING, READY, RETRY, WORKLOADS, MultiKueueCheckState, QueuedWorkload
+from jobrelay.relay.worker_assignment import WorkerAssignment
 from jobrelay.workloads.metadata import user_annotations
 from jobrelay.workloads.names import EPOCH, KUEUE_ORIGIN, ORIGIN, ORIGIN_NAME, ORIGIN_UID, PROOF
 
@@ -48,7 +48,7 @@ class DeleteClone:
 CloneAction = CreateClone | FindClone | PatchClone | DeleteClone | None
 
 
-def asked(workload: QueuedWorkload, own: CheckState, to: Assignment | None) -> tuple[str, ...]:
+def asked(workload: QueuedWorkload, own: MultiKueueCheckState, to: WorkerAssignment | None) -> tuple[str, ...]:
     """The workers that have to have a clone."""
     if workload.finished or not workload.reserved:
         return ()
@@ -124,7 +124,7 @@ def _deactivated(workload: QueuedWorkload, clone: Object) -> CloneAction:
 
 
 def _in_line(obj: Object, clone: Object) -> CloneAction:
-    """A changed priority is forwarded; with any other change the clone is made anew."""
+    """A changed priority is forwarded; with any other change the clone is recreated."""
     want, have = (each.decode().get("spec") or {} for each in (obj, clone))
     differing = {name for name in {*want, *have} - {_GATES, "active"} if want.get(name) != have.get(name)}
     if not differing:

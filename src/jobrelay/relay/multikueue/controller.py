@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery.times import format_time
 from jobrelay.control import LOW_PRIORITY, Controller, Result, WorkQueue
-from jobrelay.kube import Client, Clock, Conflict, EventNote, EventRecorder, Key, NotFound, Object, merge_patch
+from jobrelay.kube import Conflict, EventNote, Key, NotFound, Object, merge_patch
 from jobrelay.kube.events import ObjectReference
 from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.multikueue.claims import CheckClaims
@@ -22,6 +22,7 @@ from jobrelay.relay.multikueue.decide import (
 )
 from jobrelay.relay.multikueue.dispatching import next_round
 from jobrelay.relay.multikueue.gate import KueueGate
+from jobrelay.relay.multikueue.leader import LeaderContext
 from jobrelay.relay.multikueue.objects import KueueObjects, owner_of
 from jobrelay.relay.multikueue.views import PENDING, REJECTED, WORKLOADS, QueuedWorkload, read_workload
 from jobrelay.relay.original_controller import NOT_LEADING
@@ -31,10 +32,10 @@ from jobrelay.relay.snapshot_builder import SnapshotBuilder
 _FIELD_MANAGER: Final = "jobrelay"
 _WORKERS: Final = 16
 _LOOK_AGAIN: Final = 5.0
-"""How often it is looked at runs on workers that do not answer, which time alone lets go; in seconds."""
+"""How often runs on workers that do not answer are reconciled, since only their timeout ends them; in seconds."""
 
 
-class WorkloadController:
+class MultiKueueController:
     """One controller for all Workloads that have a check of ours."""
 
     def __init__(
@@ -43,19 +44,15 @@ class WorkloadController:
         gate: KueueGate,
         claims: CheckClaims,
         snapshots: SnapshotBuilder,
-        client: Client,
-        recorder: EventRecorder,
         clones: Callable[[Key], None],
-        *,
-        clock: Clock,
-        leads: Callable[[], bool],
-        grace: float,
+        leader: LeaderContext,
     ) -> None:
         self._objects, self._gate, self._claims, self._snapshots = objects, gate, claims, snapshots
-        self._client, self._recorder, self._clock, self._leads = client, recorder, clock, leads
+        self._client, self._recorder, self._leads = leader.client, leader.recorder, leader.leads
+        self._clock = clock = leader.clock
         self._queue: WorkQueue[Key] = WorkQueue(clock=clock, max_delay=30.0)
         self.controller = Controller(
-            "workloads", self.reconcile, workers=_WORKERS, queue=self._queue, clock=clock, grace=grace
+            "workloads", self.reconcile, workers=_WORKERS, queue=self._queue, clock=clock, grace=leader.grace
         )
         self._clones = clones
         gate.subscribe_asked(self._queue.add)

@@ -14,7 +14,7 @@ from typing import Final
 from jobrelay.relay.admission import Admitted
 from jobrelay.relay.model import State
 from jobrelay.relay.multikueue.dispatching import DEFAULT_DISPATCHING, Dispatching, nominated
-from jobrelay.relay.multikueue.views import PENDING, READY, REJECTED, RETRY, CheckState, QueuedWorkload
+from jobrelay.relay.multikueue.views import PENDING, READY, REJECTED, RETRY, MultiKueueCheckState, QueuedWorkload
 from jobrelay.relay.snapshot import WorkloadSnapshot
 from jobrelay.workloads.names import MULTIKUEUE
 
@@ -59,7 +59,7 @@ NO_REMOTES: Final = Remotes()
 
 def reconcile_workload(
     workload: QueuedWorkload,
-    own: CheckState,
+    own: MultiKueueCheckState,
     snapshot: WorkloadSnapshot,
     remotes: Remotes = NO_REMOTES,
     config: tuple[str, ...] = (),
@@ -90,7 +90,7 @@ def reconcile_workload(
 
 def _dispatched(
     workload: QueuedWorkload,
-    own: CheckState,
+    own: MultiKueueCheckState,
     snapshot: WorkloadSnapshot,
     remotes: Remotes,
     config: tuple[str, ...],
@@ -103,7 +103,7 @@ def _dispatched(
     return Nominate(names) if names != workload.nominated else None
 
 
-def _remote_trouble(workload: QueuedWorkload, own: CheckState, remotes: Remotes) -> CheckUpdate | None:
+def _remote_trouble(workload: QueuedWorkload, own: MultiKueueCheckState, remotes: Remotes) -> CheckUpdate | None:
     """A clone that does not let it run any more."""
     name, clone = workload.cluster, remotes.clones.get(workload.cluster)
     if name in remotes.gone:
@@ -119,12 +119,12 @@ def _remote_trouble(workload: QueuedWorkload, own: CheckState, remotes: Remotes)
     return None
 
 
-def no_adapter(own: CheckState, kind: str) -> CheckUpdate:
+def no_adapter(own: MultiKueueCheckState, kind: str) -> CheckUpdate:
     """The relay does not know the kind of the object that a Workload queues."""
     return _rejected(own, f'No multikueue adapter found for owner kind "{kind}"')
 
 
-def _rejected(own: CheckState, why: str) -> CheckUpdate:
+def _rejected(own: MultiKueueCheckState, why: str) -> CheckUpdate:
     return CheckUpdate(REJECTED, f'{why}, Previously: "{own.state}"')
 
 
@@ -133,7 +133,7 @@ def _not_delegated(snapshot: WorkloadSnapshot) -> str:
     return f'The owner is not managed by Kueue: Expecting {path} to be "{MULTIKUEUE}" not "{found}"'
 
 
-def _going_on(own: CheckState, snapshot: WorkloadSnapshot) -> CheckUpdate | None:
+def _going_on(own: MultiKueueCheckState, snapshot: WorkloadSnapshot) -> CheckUpdate | None:
     """Whether a run has to be ended, because its worker is lost or is being emptied."""
     to = snapshot.assignment
     assert to is not None
@@ -145,7 +145,9 @@ def _going_on(own: CheckState, snapshot: WorkloadSnapshot) -> CheckUpdate | None
     return None
 
 
-def _lost_by_name(workload: QueuedWorkload, own: CheckState, snapshot: WorkloadSnapshot) -> CheckUpdate | None:
+def _lost_by_name(
+    workload: QueuedWorkload, own: MultiKueueCheckState, snapshot: WorkloadSnapshot
+) -> CheckUpdate | None:
     """A ready check without a run of ours names a worker that may not exist any more."""
     if own.state != READY or not workload.cluster or workload.cluster in snapshot.workers:
         return None

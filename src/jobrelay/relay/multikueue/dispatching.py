@@ -21,7 +21,7 @@ _MOST: Final = 20
 """How many workers a Workload can name."""
 
 
-class Dispatcher(StrEnum):
+class DispatcherName(StrEnum):
     """How workers are chosen."""
 
     PLACEMENT = "placement"
@@ -33,7 +33,7 @@ class Dispatcher(StrEnum):
 class Dispatching:
     """The dispatcher, and how many more workers `incremental` asks in each round."""
 
-    dispatcher: Dispatcher = Dispatcher.PLACEMENT
+    dispatcher: DispatcherName = DispatcherName.PLACEMENT
     step: int = 3
 
 
@@ -45,20 +45,20 @@ def nominated(
 ) -> tuple[str, ...]:
     """The workers that a Workload without an assignment has to name; `wished` is the one that placement prefers."""
     match how.dispatcher:
-        case Dispatcher.ALL_AT_ONCE:
+        case DispatcherName.ALL_AT_ONCE:
             found = [name for name in config if name in snapshot.workers and snapshot.workers[name].connected]
             same = set(found) == set(workload.nominated)
             return workload.nominated if same else tuple(found[:_MOST])
-        case Dispatcher.INCREMENTAL:
+        case DispatcherName.INCREMENTAL:
             return config[: min(_MOST, how.step * _round(workload, snapshot.now))]
-        case Dispatcher.PLACEMENT:
+        case DispatcherName.PLACEMENT:
             known = not wished or wished in workload.nominated
             return workload.nominated if known else (*workload.nominated, wished)[-_MOST:]
 
 
 def next_round(how: Dispatching, workload: QueuedWorkload, now: datetime) -> float | None:
     """The seconds until more workers are asked because of time alone."""
-    if how.dispatcher is not Dispatcher.INCREMENTAL:
+    if how.dispatcher is not DispatcherName.INCREMENTAL:
         return None
     return ROUND - _waited(workload, now) % ROUND
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from jobrelay.kube import Key, Object
-from jobrelay.relay.admission import ADMITTED, Admission, Admitted, NotAdmitted
+from jobrelay.relay.admission import ADMITTED, AdmissionAnswer, Admitted, NotAdmitted
 from jobrelay.relay.multikueue.claims import CheckClaims
 from jobrelay.relay.multikueue.clones import admission_of
-from jobrelay.relay.multikueue.dispatching import Dispatcher, Dispatching
+from jobrelay.relay.multikueue.dispatching import DispatcherName, Dispatching
 from jobrelay.relay.multikueue.objects import KueueObjects, owner_of
 from jobrelay.relay.multikueue.views import (
     PENDING,
@@ -22,7 +22,7 @@ from jobrelay.relay.multikueue.views import (
     READY,
     RETRY,
     WORKLOADS,
-    CheckState,
+    MultiKueueCheckState,
     QueuedWorkload,
     read_workload,
 )
@@ -72,7 +72,7 @@ class KueueGate:
         """Have `callback` called with each Workload that another worker has to be asked for; returns how to undo it."""
         return self._asked.subscribe(callback)
 
-    def admission(self, adapter: Adapter, original: Object) -> Admission:
+    def admission(self, adapter: Adapter, original: Object) -> AdmissionAnswer:
         if not self._objects.in_place:
             return ADMITTED if self._objects.known else NotAdmitted("Kueue's objects have not been read yet.")
         found = self._objects.workload_of(original)
@@ -81,7 +81,7 @@ class KueueGate:
             return NotAdmitted(f"Kueue has not made a Workload for it yet, for queue {queue}.") if queue else ADMITTED
         return self._answer(found[0].key, found[1])
 
-    def _answer(self, key: Key, workload: QueuedWorkload) -> Admission:
+    def _answer(self, key: Key, workload: QueuedWorkload) -> AdmissionAnswer:
         if workload.finished:
             why = workload.message("Finished")
             return NotAdmitted(f"Its Workload {workload.name} is finished: {why}", taken_back=True)
@@ -98,7 +98,7 @@ class KueueGate:
             return NotAdmitted(f"It waits for AdmissionCheck {', '.join(others)}.")
         return self._checked(key, workload, own)
 
-    def _unchecked(self, workload: QueuedWorkload) -> Admission:
+    def _unchecked(self, workload: QueuedWorkload) -> AdmissionAnswer:
         if workload.admitted:
             return Admitted(id=workload.id)
         waits = ", ".join(each.name for each in workload.checks if each.state != READY)
@@ -109,7 +109,7 @@ class KueueGate:
             return "Kueue's own MultiKueue controller is at work, so the relay stays out"
         return "it is being found out whether Kueue's own MultiKueue controller is at work"
 
-    def _checked(self, key: Key, workload: QueuedWorkload, own: CheckState) -> Admission:
+    def _checked(self, key: Key, workload: QueuedWorkload, own: MultiKueueCheckState) -> AdmissionAnswer:
         why = f"AdmissionCheck {own.name} does not allow it"
         queues = frozenset(name for name, worker in self._workers.items() if worker.mirrors.kueue is not False)
         if workload.evicted:
@@ -123,13 +123,13 @@ class KueueGate:
             why = f"it was admitted on {workload.cluster}"
             only, chosen = frozenset({workload.cluster}), workload.cluster
             return Admitted(only, workload.id, True, why, queues, chosen=chosen, prebuilt=workload.name)
-        named = self.config(own) if self.how.dispatcher is Dispatcher.PLACEMENT else workload.nominated
+        named = self.config(own) if self.how.dispatcher is DispatcherName.PLACEMENT else workload.nominated
         clones = {name: clone for name, clone in self.clones(key, workload).items() if name in named}
         declined = self._unknown(key) | {name: _declines(clone) for name, clone in clones.items() if _declines(clone)}
         won = min((name for name, clone in clones.items() if clone.admitted), key=_since(clones), default="")
         return Admitted(frozenset(named), workload.id, True, why, queues, declined, won, workload.name)
 
-    def config(self, own: CheckState) -> tuple[str, ...]:
+    def config(self, own: MultiKueueCheckState) -> tuple[str, ...]:
         """The workers that the MultiKueueConfig of a check names."""
         return self._objects.clusters(self._objects.check(own.name).config) or ()
 
@@ -179,7 +179,7 @@ class KueueGate:
             self._gone.discard((worker, key))
             self._failures.pop((worker, key), None)
 
-    def own_check(self, workload: QueuedWorkload) -> CheckState | None:
+    def own_check(self, workload: QueuedWorkload) -> MultiKueueCheckState | None:
         """The check of a Workload that is MultiKueue's, if it has one."""
         return next((each for each in workload.checks if self._objects.check(each.name).is_multikueue), None)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 
 from jobrelay.control import Runnable
-from jobrelay.kube import Client, Clock, EventRecorder, Key
+from jobrelay.kube import Client, Clock, Key
 from jobrelay.relay.model import State
 from jobrelay.relay.multikueue.checks import CheckController
 from jobrelay.relay.multikueue.claims import CheckClaims
 from jobrelay.relay.multikueue.clone_controllers import CloneController, CloneControllers
-from jobrelay.relay.multikueue.controller import WorkloadController
+from jobrelay.relay.multikueue.controller import MultiKueueController
 from jobrelay.relay.multikueue.dispatching import Dispatching
 from jobrelay.relay.multikueue.gate import KueueGate
+from jobrelay.relay.multikueue.leader import LeaderContext
 from jobrelay.relay.multikueue.objects import KueueObjects
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.workers import Registry, WorkerConnection
@@ -48,31 +49,21 @@ class MultiKueue:
         kinds: Iterable[WorkloadKind],
         registry: Registry,
         snapshots: SnapshotBuilder,
-        client: Client,
-        recorder: EventRecorder,
-        *,
-        clock: Clock,
-        leads: Callable[[], bool],
-        grace: float,
+        leader: LeaderContext,
     ) -> None:
         self._workers, self._gate = registry.workers, answers.gate
         self._seen: dict[str, tuple[bool, State]] = {}
 
         def clones(worker: WorkerConnection) -> CloneController:
             return CloneController(
-                worker, answers.objects, answers.gate, answers.claims, registry, self._clone_changed,
-                clock=clock, leads=leads, grace=grace,
-            )  # fmt: skip
+                worker, answers.objects, answers.gate, answers.claims, registry, self._clone_changed, leader
+            )
 
         self._clones = CloneControllers(registry, clones)
-        self._workloads = WorkloadController(
-            answers.objects, answers.gate, answers.claims, snapshots, client, recorder, self._clones.add,
-            clock=clock, leads=leads, grace=grace,
-        )  # fmt: skip
-        self._checks = CheckController(
-            answers.objects, answers.claims, self._connected, self._claims_changed, client, recorder,
-            clock=clock, leads=leads, grace=grace,
-        )  # fmt: skip
+        self._workloads = MultiKueueController(
+            answers.objects, answers.gate, answers.claims, snapshots, self._clones.add, leader
+        )
+        self._checks = CheckController(answers.objects, answers.claims, self._connected, self._claims_changed, leader)
         for kind in kinds:
             kind.originals.subscribe(self._workloads.original_changed)
 

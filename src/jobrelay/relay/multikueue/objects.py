@@ -18,16 +18,16 @@ from jobrelay.relay.multikueue.views import (
     CHECKS,
     CONFIGS,
     WORKLOADS,
-    CheckView,
+    MultiKueueCheckView,
     QueuedWorkload,
     read_check,
     read_workload,
 )
 from jobrelay.relay.signal import Changes
+from jobrelay.relay.workers.management_cache import management_cache
 from jobrelay.relay.workers.multikueue import listed_clusters
 from jobrelay.relay.workers.served_kinds import REFUSALS, ServedKinds, Serving
 from jobrelay.relay.workers.tasks import until_first
-from jobrelay.relay.workers.transforms import strip_managed_fields
 
 log = get_logger(__name__)
 
@@ -47,12 +47,11 @@ class KueueObjects:
             client, _KINDS, self._changes.notify, clock=clock, random=random, idle_timeout=silence
         )
         self.workloads, self.checks, self.configs = (
-            Cache(
+            management_cache(
                 client,
                 resource,
                 clock=clock,
                 random=random,
-                transform=strip_managed_fields,
                 idle_timeout=silence,
                 terminal=REFUSALS,
                 on_connection_change=self._changes.notify,
@@ -125,10 +124,10 @@ class KueueObjects:
                 return obj, view
         return None
 
-    def check(self, name: str) -> CheckView:
+    def check(self, name: str) -> MultiKueueCheckView:
         """An AdmissionCheck by its name; an empty one if there is none."""
         found = self.checks.get(Key("", name))
-        return read_check(found) if found is not None else CheckView()
+        return read_check(found) if found is not None else MultiKueueCheckView()
 
     def clusters(self, config: str) -> tuple[str, ...] | None:
         """The workers that a MultiKueueConfig names, in its order; None if there is no such object."""

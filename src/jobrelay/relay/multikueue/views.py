@@ -35,8 +35,8 @@ __all__ = [
     "REJECTED",
     "RETRY",
     "WORKLOADS",
-    "CheckState",
-    "CheckView",
+    "MultiKueueCheckState",
+    "MultiKueueCheckView",
     "QueuedWorkload",
     "read_check",
     "read_workload",
@@ -53,7 +53,7 @@ class _Condition(msgspec.Struct, frozen=True, rename="camel"):
     last_transition_time: str = ""
 
 
-class CheckState(msgspec.Struct, frozen=True, rename="camel"):
+class MultiKueueCheckState(msgspec.Struct, frozen=True, rename="camel"):
     """The state of one check on a Workload."""
 
     name: str
@@ -71,7 +71,7 @@ class _Stats(msgspec.Struct, frozen=True):
 
 class _Status(msgspec.Struct, frozen=True, rename="camel"):
     conditions: tuple[_Condition, ...] = ()
-    admission_checks: tuple[CheckState, ...] = ()
+    admission_checks: tuple[MultiKueueCheckState, ...] = ()
     cluster_name: str | None = None
     nominated_cluster_names: tuple[str, ...] = ()
     scheduling_stats: _Stats = _Stats()
@@ -92,7 +92,7 @@ class QueuedWorkload(msgspec.Struct, frozen=True):
     name: str
     queue: str
     conditions: Mapping[str, _Condition]
-    checks: tuple[CheckState, ...]
+    checks: tuple[MultiKueueCheckState, ...]
     cluster: str
     """The worker that it was admitted on; empty before that."""
     nominated: tuple[str, ...]
@@ -147,7 +147,7 @@ def _read(raw: bytes, name: str, uid: str) -> QueuedWorkload:
 
 
 def read_workload(obj: Object) -> QueuedWorkload | None:
-    """A Workload as decisions need it; None if it is none that Kueue writes."""
+    """A Workload as decisions need it; None if Kueue cannot have written it."""
     try:
         return _read(obj.raw, obj.name, obj.uid)
     except msgspec.MsgspecError:
@@ -168,7 +168,7 @@ class _CheckStatus(msgspec.Struct, frozen=True):
     conditions: tuple[dict[str, Any], ...] = ()
 
 
-class CheckView(msgspec.Struct, frozen=True):
+class MultiKueueCheckView(msgspec.Struct, frozen=True):
     """An AdmissionCheck."""
 
     spec: _CheckSpec = _CheckSpec()
@@ -188,9 +188,9 @@ class CheckView(msgspec.Struct, frozen=True):
         return next((one for one in self.status.conditions if one.get("type") == type_), {})
 
 
-def read_check(obj: Object) -> CheckView:
+def read_check(obj: Object) -> MultiKueueCheckView:
     """An AdmissionCheck; an empty one if it cannot be read."""
     try:
-        return obj.decode(CheckView)
+        return obj.decode(MultiKueueCheckView)
     except ProtocolError:
-        return CheckView()
+        return MultiKueueCheckView()

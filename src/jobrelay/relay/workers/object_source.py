@@ -24,6 +24,7 @@ from jobrelay.relay.workers.access import bad
 from jobrelay.relay.workers.conditions import ConditionWriter
 from jobrelay.relay.workers.connection import WorkerConnection
 from jobrelay.relay.workers.kubeconfig_file import CHECK_INTERVAL, KubeconfigFile, read_foreign, refreshed
+from jobrelay.relay.workers.management_cache import management_cache
 from jobrelay.relay.workers.multikueue import (
     CLUSTERS,
     CONFIGS,
@@ -37,7 +38,6 @@ from jobrelay.relay.workers.source import WorkerSource
 from jobrelay.relay.workers.spec import Access
 from jobrelay.relay.workers.tasks import until_first
 from jobrelay.relay.workers.token_renewal import TokenRenewer
-from jobrelay.relay.workers.transforms import strip_managed_fields
 
 log = get_logger(__name__)
 
@@ -64,16 +64,10 @@ class ObjectSource(WorkerSource):
         self._files: dict[str, KubeconfigFile] = {}
         self._read: dict[str, tuple[str, Access]] = {}
         """By name of a Secret: its resourceVersion and what was parsed from it, since parsing is slow."""
-        self._secrets = Cache(
-            client,
-            SECRETS,
-            namespace,
-            clock=clock,
-            random=self._random,
-            transform=strip_managed_fields,
-            terminal=(Forbidden,),
+        self._secrets = management_cache(
+            client, SECRETS, namespace, clock=clock, random=self._random, terminal=(Forbidden,),
             on_connection_change=self._review,
-        )
+        )  # fmt: skip
         self.clusters: Cache | None = None
         """The MultiKueueClusters, set when it is known which version is served."""
         self._configs: Cache | None = None
@@ -105,13 +99,8 @@ class ObjectSource(WorkerSource):
         await until_first(self.clusters.run(), self._configs.run(), self._follow_secrets(), self._check_files())
 
     def _cache(self, resource: Resource) -> Cache:
-        return Cache(
-            self._client,
-            resource,
-            clock=self._clock,
-            random=self._random,
-            transform=strip_managed_fields,
-            on_connection_change=self._review,
+        return management_cache(
+            self._client, resource, clock=self._clock, random=self._random, on_connection_change=self._review
         )
 
     async def _served(self) -> str:

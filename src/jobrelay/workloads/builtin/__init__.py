@@ -35,7 +35,7 @@ def built_in_adapters() -> tuple[Adapter, ...]:
 def deferred_adapters() -> tuple[Adapter, ...]:
     """The same, each made when it is used: most commands use one of them."""
     known = built_in_descriptions()
-    others = (deferred_adapter(kind.resource.resource, partial(_adapter, kind, known)) for kind in known.values())
+    others = (deferred_adapter(kind.api_resource, partial(_adapter, kind, known)) for kind in known.values())
     return (*others, deferred_adapter(JOBS, _job_adapter, JobReader()))
 
 

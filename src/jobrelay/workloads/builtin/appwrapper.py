@@ -33,7 +33,7 @@ class AppWrapperAdapter(DeclaredAdapter):
         super().__init__(kind)
         self._rules = dict(_OWN)
         for each in known.values():
-            resource = each.resource.resource
+            resource = each.api_resource
             self._rules[resource.api_version, resource.kind] = each.pod_sets
 
     def template_sets(self, whole: dict[str, Any], found: Found = NOTHING_FOUND) -> list[TemplateSet]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from jobrelay.apimachinery.names import is_valid_label_value
 from jobrelay.kube import Object, Resource
@@ -24,35 +25,28 @@ from jobrelay.workloads.declared.demand import TemplateSet
 from jobrelay.workloads.declared.description import KindDescription, placeholders
 from jobrelay.workloads.declared.predicates import holds
 from jobrelay.workloads.metadata import user_annotations
+from jobrelay.workloads.read_cache import ReadCache
 from jobrelay.workloads.references import FieldPath, Reference
-
-_CACHED: Final = 2048
 
 
 class DeclaredAdapter:
     """A kind by its description, see `jobrelay.workloads.adapter.Adapter`.
 
-    A kind that differs in more than data overrides methods. One version of an object is read many times on its way
-    through the relay, so the last few thousand are kept decoded.
+    A kind that differs in more than data overrides methods.
     """
 
     def __init__(self, kind: KindDescription) -> None:
         self._kind = kind
-        self.resource: Resource = kind.resource.resource
+        self.resource: Resource = kind.api_resource
         self.managed_by_path = kind.managed_by.path
         self.managers = kind.managed_by.managers
         self.native = kind.managed_by.native
         self.runs_anyway = kind.runs_anyway
         self.enforces_deadline = kind.deadline is not None and kind.deadline.extendable
-        self._known: dict[bytes, Workload] = {}
+        self._cache = ReadCache(partial(status.read, kind))
 
     def read(self, obj: Object) -> Workload:
-        found = self._known.get(obj.raw)
-        if found is None:
-            if len(self._known) >= _CACHED:
-                del self._known[next(iter(self._known))]  # the oldest
-            found = self._known[obj.raw] = status.read(self._kind, obj)
-        return found
+        return self._cache.read(obj)
 
     def template_sets(self, whole: dict[str, Any], found: Found = NOTHING_FOUND) -> list[TemplateSet]:
         """The pod templates of a decoded object, or of objects that it names, with the numbers of their pods."""
@@ -81,10 +75,10 @@ class DeclaredAdapter:
         for rule in self._kind.references:
             if rule.when != () and not holds(rule.when, whole):
                 continue
-            namespace = original.namespace if rule.names.namespaced else ""
+            namespace = original.namespace if rule.api_resource.namespaced else ""
             for place, name in paths.located(paths.parse(rule.path), whole):
                 if isinstance(name, str) and name:
-                    named.append(Reference(rule.names, name, namespace, rule.optional, (place,)))
+                    named.append(Reference(rule.api_resource, name, namespace, rule.optional, (place,)))
         return tuple(named)
 
     def mirror(self, original: Object, parameters: MirrorParameters) -> dict[str, Any]:

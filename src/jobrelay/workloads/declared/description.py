@@ -47,9 +47,9 @@ class ResourceNames(_Part, frozen=True):
     kind: str
     namespaced: bool = True
 
-    @property
-    def resource(self) -> Resource:
-        return Resource(self.group, self.version, self.plural, self.kind, self.namespaced)
+
+def _api_resource(names: ResourceNames) -> Resource:
+    return Resource(names.group, names.version, names.plural, names.kind, names.namespaced)
 
 
 class ManagedBy(_Part, frozen=True):
@@ -132,7 +132,7 @@ class Suspension(_Part, frozen=True):
         paths.plain(self.path)
 
 
-class Deadline(_Part, frozen=True):
+class DeadlineRule(_Part, frozen=True):
     """The field with the seconds after its start at which the kind's controller stops it."""
 
     path: str
@@ -256,8 +256,8 @@ class ReferenceRule(_Part, frozen=True):
             raise ValueError(f"{self.resource!r} is none of {known}; write group, version, plural and kind")
 
     @property
-    def names(self) -> Resource:
-        return COMMON[self.resource] if isinstance(self.resource, str) else self.resource.resource
+    def api_resource(self) -> Resource:
+        return COMMON[self.resource] if isinstance(self.resource, str) else _api_resource(self.resource)
 
 
 class KindDescription(_Part, frozen=True):
@@ -269,7 +269,7 @@ class KindDescription(_Part, frozen=True):
     status: StatusRules
     managed_by: ManagedBy = ManagedBy()
     suspension: Suspension | None = None
-    deadline: Deadline | None = None
+    deadline: DeadlineRule | None = None
     pod_sets: tuple[PodSetRule, ...] = ()
     pods: PodLabels = PodLabels()
     mirror: MirrorRules = MirrorRules()
@@ -281,3 +281,7 @@ class KindDescription(_Part, frozen=True):
             raise ValueError("a workload kind is namespaced")
         if self.deadline is not None and self.deadline.extendable and not (self.suspension and self.suspension.halted):
             raise ValueError("an extendable deadline needs `suspension.halted`, since a fenced mirror starts suspended")
+
+    @property
+    def api_resource(self) -> Resource:
+        return _api_resource(self.resource)

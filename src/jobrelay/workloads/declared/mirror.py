@@ -26,7 +26,7 @@ _NAMES = ("name", "groupName")
 
 def mirror(kind: KindDescription, original: Object, parameters: MirrorParameters) -> dict[str, Any]:
     """The body of the mirror to create."""
-    resource = kind.resource.resource
+    resource = kind.api_resource
     body = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,

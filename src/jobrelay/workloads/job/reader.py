@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from jobrelay.kinds.batch.job.names import COMPLETE, CONTROLLER_UID, DEADLINE_EXCEEDED, FAILED, JOB_NAME, SUSPENDED
 from jobrelay.kube import Object
@@ -11,11 +11,10 @@ from jobrelay.kube.resource import JOBS
 from jobrelay.workloads.adapter import NOTHING_FOUND, Found, Workload, WorkloadOutcome
 from jobrelay.workloads.job.views import JobSummary, SummaryStatus, TemplateJob
 from jobrelay.workloads.names import MULTIKUEUE, RELAY
+from jobrelay.workloads.read_cache import ReadCache
 from jobrelay.workloads.references import FieldPath, Reference
 
 __all__ = ["JobReader"]
-
-_CACHED: Final = 2048
 
 
 class JobReader:
@@ -33,15 +32,10 @@ class JobReader:
     """A Job controller stops the pods of a Job at its `activeDeadlineSeconds`."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, Workload] = {}
+        self._cache = ReadCache(_read)
 
     def read(self, obj: Object) -> Workload:
-        found = self._known.get(obj.raw)
-        if found is None:
-            if len(self._known) >= _CACHED:
-                del self._known[next(iter(self._known))]  # the oldest
-            found = self._known[obj.raw] = _read(obj)
-        return found
+        return self._cache.read(obj)
 
     def pod_templates(self, obj: Object) -> list[tuple[FieldPath, Mapping[str, Any]]]:
         return [(("spec", "template"), obj.decode(TemplateJob).spec.template)]

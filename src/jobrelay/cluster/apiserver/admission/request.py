@@ -18,7 +18,7 @@ from jobrelay.kinds.strategy import Obj
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
-class ObjectView(Protocol):
+class SubresourceView(Protocol):
     """Another object that stands for the one that is written: the Scale of a Deployment."""
 
     def show(self, obj: Obj) -> Obj:
@@ -48,7 +48,7 @@ class AdmissionRequest(msgspec.Struct, frozen=True, eq=False):
     dry_run: bool = False
     notes: Notes | None = None
     deletion: DeleteOptions | None = None
-    view: ObjectView | None = None
+    view: SubresourceView | None = None
 
     @property
     def metadata(self) -> dict[str, Any]:

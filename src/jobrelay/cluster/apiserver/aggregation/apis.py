@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from jobrelay.cluster.apiserver import represent
-from jobrelay.cluster.apiserver.outbound import ServiceReference, Target
+from jobrelay.cluster.apiserver.outbound import CallTarget, ServiceReference
 from jobrelay.cluster.store import Change, Store
 
 Obj = dict[str, Any]
@@ -22,7 +22,7 @@ class RemoteApi(msgspec.Struct, frozen=True):
     name: str
     group: str
     version: str
-    target: Target
+    target: CallTarget
     insecure: bool
     group_priority: int
     version_priority: int
@@ -101,7 +101,7 @@ def _remote(service: Obj) -> RemoteApi:
         name=service["metadata"]["name"],
         group=spec["group"],
         version=spec["version"],
-        target=Target.of_service(called, base64.b64decode(spec.get("caBundle") or "")),
+        target=CallTarget.of_service(called, base64.b64decode(spec.get("caBundle") or "")),
         insecure=bool(spec.get("insecureSkipTLSVerify")),
         group_priority=spec["groupPriorityMinimum"],
         version_priority=spec["versionPriority"],

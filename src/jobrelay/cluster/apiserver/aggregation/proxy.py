@@ -19,7 +19,7 @@ from yarl import URL
 
 from jobrelay.cluster.apiserver.aggregation.apis import RemoteApi
 from jobrelay.cluster.apiserver.aggregation.tunnel import tunnel
-from jobrelay.cluster.apiserver.outbound import FAILURES, Endpoint, OutboundError, explained, resolve
+from jobrelay.cluster.apiserver.outbound import FAILURES, OutboundError, ServiceEndpoint, explained, resolve
 from jobrelay.cluster.apiserver.request import ApiRequest, UserInfo
 from jobrelay.cluster.apiserver.response import ApiResponse, Sink
 from jobrelay.cluster.store import Store
@@ -68,7 +68,7 @@ class Proxy:
             return _unavailable(f"error trying to reach service: {await explained(error, endpoint)}")
 
     async def send(
-        self, method: str, target: str, fields: Fields, body: bytes, endpoint: Endpoint, tls: ssl.SSLContext
+        self, method: str, target: str, fields: Fields, body: bytes, endpoint: ServiceEndpoint, tls: ssl.SSLContext
     ) -> aiohttp.ClientResponse:
         """The head of an answer; its body is still to be read. Raises what aiohttp does."""
         return await self._open().request(

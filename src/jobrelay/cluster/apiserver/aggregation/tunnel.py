@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from jobrelay.cluster.apiserver.outbound import Endpoint, explained
+from jobrelay.cluster.apiserver.outbound import ServiceEndpoint, explained
 
 _PIECE: Final = 64 * 1024
 
 
 async def tunnel(
-    method: str, target: str, fields: Iterable[tuple[str, str]], endpoint: Endpoint, tls: ssl.SSLContext,
+    method: str, target: str, fields: Iterable[tuple[str, str]], endpoint: ServiceEndpoint, tls: ssl.SSLContext,
     raw: web.BaseRequest,
 ) -> web.StreamResponse:  # fmt: skip
     """Joins a caller's connection with one to the other server until one of them ends."""

@@ -13,17 +13,17 @@ from jobrelay.cluster.apiserver.outbound.certificates import explained
 from jobrelay.cluster.apiserver.outbound.client import Outbound, OutboundAnswer
 from jobrelay.cluster.apiserver.outbound.failures import FAILURES, OutboundError
 from jobrelay.cluster.apiserver.outbound.refusals import refused
-from jobrelay.cluster.apiserver.outbound.services import Endpoint, resolve
-from jobrelay.cluster.apiserver.outbound.targets import ServiceReference, Target
+from jobrelay.cluster.apiserver.outbound.services import ServiceEndpoint, resolve
+from jobrelay.cluster.apiserver.outbound.targets import CallTarget, ServiceReference
 
 __all__ = [
     "FAILURES",
-    "Endpoint",
+    "CallTarget",
     "Outbound",
     "OutboundAnswer",
     "OutboundError",
+    "ServiceEndpoint",
     "ServiceReference",
-    "Target",
     "explained",
     "refused",
     "resolve",

@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from jobrelay.cluster.apiserver.outbound.failures import describe
-from jobrelay.cluster.apiserver.outbound.services import Endpoint
+from jobrelay.cluster.apiserver.outbound.services import ServiceEndpoint
 from jobrelay.kube.tls import client_ssl_context
 
 _HOST_MISMATCH: Final = (62, 64)  # OpenSSL's X509_V_ERR_*
@@ -27,7 +27,7 @@ _SELF_SIGNED: Final = 18
 _UNKNOWN: Final = "certificate signed by unknown authority"
 
 
-async def explained(error: BaseException, endpoint: Endpoint) -> str:
+async def explained(error: BaseException, endpoint: ServiceEndpoint) -> str:
     """Why an endpoint was not reached, or has not answered."""
     wrong = _wrong(error)
     if isinstance(wrong, ssl.CertificateError):
@@ -35,7 +35,7 @@ async def explained(error: BaseException, endpoint: Endpoint) -> str:
     return describe(error, str(endpoint))
 
 
-async def issued_in_its_own_name(error: BaseException, endpoint: Endpoint, ca: bytes) -> str:
+async def issued_in_its_own_name(error: BaseException, endpoint: ServiceEndpoint, ca: bytes) -> str:
     """The certificate of an endpoint as PEM, if it was refused as self-signed though one of the CAs has issued it."""
     if getattr(_wrong(error), "verify_code", 0) != _SELF_SIGNED or not ca:
         return ""
@@ -59,7 +59,7 @@ def _has_issued(authority: x509.Certificate, certificate: x509.Certificate) -> b
     return constraints.ca and valid
 
 
-async def _objection(error: Exception, endpoint: Endpoint) -> str:
+async def _objection(error: Exception, endpoint: ServiceEndpoint) -> str:
     """What is wrong with the certificate of an endpoint, by the error of the handshake."""
     code = getattr(error, "verify_code", 0)
     if code in _HOST_MISMATCH or code in _OUT_OF_DATE:
@@ -71,7 +71,7 @@ async def _objection(error: Exception, endpoint: Endpoint) -> str:
     return "certificate specifies an incompatible key usage" if code == 26 else _UNKNOWN
 
 
-async def _certificate_of(endpoint: Endpoint) -> x509.Certificate:
+async def _certificate_of(endpoint: ServiceEndpoint) -> x509.Certificate:
     context = client_ssl_context(insecure=True)
     _, writer = await asyncio.open_connection(
         endpoint.address, endpoint.port, ssl=context, server_hostname=endpoint.host

@@ -13,8 +13,8 @@ from yarl import URL
 
 from jobrelay.cluster.apiserver.outbound.certificates import explained, issued_in_its_own_name
 from jobrelay.cluster.apiserver.outbound.failures import FAILURES, OutboundError
-from jobrelay.cluster.apiserver.outbound.services import Endpoint, resolve
-from jobrelay.cluster.apiserver.outbound.targets import Target
+from jobrelay.cluster.apiserver.outbound.services import ServiceEndpoint, resolve
+from jobrelay.cluster.apiserver.outbound.targets import CallTarget
 from jobrelay.cluster.store import Store
 from jobrelay.kube.errors import ConfigError
 from jobrelay.kube.tls import client_ssl_context
@@ -42,8 +42,8 @@ class Outbound:
         self.closed = False
 
     async def send(
-        self, target: Target, body: bytes, *, seconds: float, query: str = "", headers: Mapping[str, str] = _HEADERS,
-        method: str = "POST",
+        self, target: CallTarget, body: bytes, *, seconds: float, query: str = "",
+        headers: Mapping[str, str] = _HEADERS, method: str = "POST",
     ) -> OutboundAnswer:  # fmt: skip
         """The answer to one request, read whole; raises OutboundError. It takes at most `seconds`."""
         url = f"{target.url}?{query}" if query else target.url
@@ -60,7 +60,13 @@ class Outbound:
             raise OutboundError(shown + await explained(error, endpoint)) from error
 
     async def _exchange(
-        self, method: str, target: Target, endpoint: Endpoint, url: str, body: bytes, headers: Mapping[str, str]
+        self,
+        method: str,
+        target: CallTarget,
+        endpoint: ServiceEndpoint,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
     ) -> OutboundAnswer:
         context = _context(target.ca)
         request = functools.partial(

@@ -17,7 +17,7 @@ from jobrelay.apimachinery.field import go_quote
 from jobrelay.apimachinery.selectors import selector_from_labels
 from jobrelay.cluster.apiserver import represent
 from jobrelay.cluster.apiserver.outbound.failures import OutboundError
-from jobrelay.cluster.apiserver.outbound.targets import ServiceReference, Target
+from jobrelay.cluster.apiserver.outbound.targets import CallTarget, ServiceReference
 from jobrelay.cluster.store import Store
 
 Fields = Mapping[str, Any]
@@ -25,7 +25,7 @@ _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _SLICES: Final = "endpointslices.discovery.k8s.io"
 
 
-class Endpoint(NamedTuple):
+class ServiceEndpoint(NamedTuple):
     """An address to connect to, and the name that its certificate has to be valid for."""
 
     address: str
@@ -36,21 +36,21 @@ class Endpoint(NamedTuple):
         return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
 
 
-def resolve(store: Store, target: Target) -> Endpoint:
+def resolve(store: Store, target: CallTarget) -> ServiceEndpoint:
     """Where a target is now; raises OutboundError."""
     if target.service is None:
         url = urlsplit(target.origin)
         host = url.hostname or ""
-        return Endpoint(_loopback(host), url.port or (443 if url.scheme == "https" else 80), host)
+        return ServiceEndpoint(_loopback(host), url.port or (443 if url.scheme == "https" else 80), host)
     reference = target.service
     item = store.get("services", reference.namespace, reference.name)
     if item is None:
         raise OutboundError(f"service {go_quote(reference.name)} not found")
     service: Fields = represent.cached(item.raw)
     if service["spec"].get("type") == "ExternalName":
-        return Endpoint(_loopback(service["spec"].get("externalName", "")), reference.port, reference.host)
+        return ServiceEndpoint(_loopback(service["spec"].get("externalName", "")), reference.port, reference.host)
     for address, port in _endpoints(store, reference, service, _service_port(reference, service)):
-        return Endpoint(_loopback(address), port, reference.host)
+        return ServiceEndpoint(_loopback(address), port, reference.host)
     raise OutboundError(f"no endpoints available for service {go_quote(reference.name)}")
 
 

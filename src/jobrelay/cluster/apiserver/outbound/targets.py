@@ -26,7 +26,7 @@ class ServiceReference(msgspec.Struct, frozen=True):
         return f"{self.name}.{self.namespace}.svc"
 
 
-class Target(msgspec.Struct, frozen=True):
+class CallTarget(msgspec.Struct, frozen=True):
     """Where calls go: `origin` is scheme, host and port as messages show them; `ca` are PEM certificates."""
 
     origin: str
@@ -35,7 +35,7 @@ class Target(msgspec.Struct, frozen=True):
     ca: bytes = b""
 
     @classmethod
-    def from_client_config(cls, config: Mapping[str, Any]) -> Target:
+    def from_client_config(cls, config: Mapping[str, Any]) -> CallTarget:
         """The target of a `clientConfig`: of a webhook, or of the conversion of a CustomResourceDefinition."""
         ca = base64.b64decode(config.get("caBundle") or "")
         if (reference := config.get("service")) is not None:
@@ -45,7 +45,7 @@ class Target(msgspec.Struct, frozen=True):
         return cls(f"{url.scheme}://{url.netloc}", _clean(url.path), None, ca)
 
     @classmethod
-    def of_service(cls, service: ServiceReference, ca: bytes = b"", path: str = "") -> Target:
+    def of_service(cls, service: ServiceReference, ca: bytes = b"", path: str = "") -> CallTarget:
         return cls(f"https://{service.host}:{service.port}", _clean(path), service, ca)
 
     @property

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from jobrelay.apimachinery.selectors import Selector, selector_from_object
-from jobrelay.cluster.apiserver.outbound import Target
+from jobrelay.cluster.apiserver.outbound import CallTarget
 from jobrelay.cluster.apiserver.registrations.metrics import WebhookMetrics
 from jobrelay.cluster.apiserver.resources import ResourceTable, ServedResource
 from jobrelay.cluster.store import Store
@@ -34,7 +34,7 @@ class Webhook(msgspec.Struct, frozen=True, eq=False):
 
     id: str
     name: str
-    target: Target
+    target: CallTarget
     rules: tuple[ResourceRule, ...]
     fails: bool
     equivalent: bool
@@ -139,7 +139,7 @@ def _webhook(identity: str, hook: dict[str, Any]) -> Webhook:
     return Webhook(
         id=identity,
         name=hook["name"],
-        target=Target.from_client_config(hook["clientConfig"]),
+        target=CallTarget.from_client_config(hook["clientConfig"]),
         rules=tuple(map(ResourceRule, hook.get("rules") or ())),
         fails=hook.get("failurePolicy") != "Ignore",
         equivalent=hook.get("matchPolicy") == "Equivalent",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any, Final, NamedTuple
 
-from jobrelay.apimachinery.cron import Schedule, ScheduleError
+from jobrelay.apimachinery.cron import CronSchedule, ScheduleError
 from jobrelay.apimachinery.times import parse_time, shifted
 
 SLACK: Final = dt.timedelta(milliseconds=100)
@@ -34,7 +34,7 @@ def _since(cronjob: Obj, now: dt.datetime, *, deadline: bool) -> dt.datetime:
     return since
 
 
-def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline: bool = True) -> MissedSchedules:
+def most_recent(cronjob: Obj, now: dt.datetime, schedule: CronSchedule, *, deadline: bool = True) -> MissedSchedules:
     """The latest scheduled time that is not after now; raises ScheduleError for a schedule that is never due.
 
     The number of missed times is estimated from the distance of the first two. The search begins shortly before the
@@ -58,7 +58,7 @@ def most_recent(cronjob: Obj, now: dt.datetime, schedule: Schedule, *, deadline:
     return MissedSchedules(since, latest, count)
 
 
-def until_next(cronjob: Obj, now: dt.datetime, schedule: Schedule) -> float | None:
+def until_next(cronjob: Obj, now: dt.datetime, schedule: CronSchedule) -> float | None:
     """Seconds until the schedule is due next; None if it never is."""
     try:
         missed = most_recent(cronjob, now, schedule, deadline=False)

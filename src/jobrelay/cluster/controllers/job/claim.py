@@ -16,13 +16,13 @@ from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class PodClaims:
     owned: tuple[Pod, ...]
     adopted: tuple[Pod, ...]
     released: tuple[Pod, ...]
 
 
-def claim(job: Job, pods: Iterable[Pod]) -> Claims:
+def claim(job: Job, pods: Iterable[Pod]) -> PodClaims:
     """Sorts the pods of the Job's namespace that it controls or that have no controller."""
     selector = selector_from_object(job.spec.selector)
     owned: list[Pod] = []
@@ -38,7 +38,7 @@ def claim(job: Job, pods: Iterable[Pod]) -> Claims:
                 released.append(pod)
         elif controller is None and matches and not job.deleting and pod.metadata.deletion_timestamp is None:
             adopted.append(pod)
-    return Claims(tuple(owned), tuple(adopted), tuple(released))
+    return PodClaims(tuple(owned), tuple(adopted), tuple(released))
 
 
 def adoption(job: Job, pod: Pod) -> dict[str, Any]:

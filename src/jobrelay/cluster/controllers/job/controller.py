@@ -46,7 +46,7 @@ def _owned(pod: Object) -> tuple[str, ...]:
     return (owner.uid if owner is not None else f"/{pod.namespace}",)
 
 
-class JobController:
+class BatchJobController:
     """Reconciles all Jobs that name no other controller or, with `managed_by`, those that name this one.
 
     `write_status` is how a status gets to the API server.
@@ -245,4 +245,4 @@ class JobController:
 
 
 def set_up(context: ControllerContext) -> None:
-    JobController(context)
+    BatchJobController(context)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from jobrelay.cluster.controllers.job.claim import Claims, claim
+from jobrelay.cluster.controllers.job.claim import PodClaims, claim
 from jobrelay.cluster.controllers.job.manage import PodPlan, plan
 from jobrelay.cluster.controllers.job.snapshot import JobSnapshot, SyncState, take_snapshot
 from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod, Time
@@ -23,7 +23,7 @@ from jobrelay.cluster.controllers.job.views import TRACKING_FINALIZER, Job, Pod,
 class JobDecision:
     """What to do about a Job."""
 
-    claims: Claims
+    claims: PodClaims
     snapshot: JobSnapshot
     plan: PodPlan
 

@@ -13,10 +13,10 @@ from jobrelay.cluster.controllers.job.views import (
     ConditionPattern,
     ContainerStatus,
     ExitCodes,
-    FailureRule,
     Job,
     Pod,
     PodCondition,
+    PodFailurePolicyRule,
 )
 
 _ACTIONS = ("Ignore", "FailIndex", "Count", "FailJob")
@@ -52,7 +52,7 @@ def fail_job_message(job: Job, pods: Iterable[Pod]) -> str | None:
     return next((message for message in messages if message is not None), None)
 
 
-def _matched(rule: FailureRule, pod: Pod) -> str | None:
+def _matched(rule: PodFailurePolicyRule, pod: Pod) -> str | None:
     """What about the pod matches the rule, as text."""
     where = f"{pod.metadata.namespace}/{pod.name}"
     if rule.on_exit_codes is not None:

@@ -100,14 +100,14 @@ class ConditionPattern(msgspec.Struct, frozen=True):
     status: str = ""
 
 
-class FailureRule(msgspec.Struct, frozen=True, rename="camel"):
+class PodFailurePolicyRule(msgspec.Struct, frozen=True, rename="camel"):
     action: str = ""
     on_exit_codes: ExitCodes | None = None
     on_pod_conditions: tuple[ConditionPattern, ...] = ()
 
 
 class PodFailurePolicy(msgspec.Struct, frozen=True):
-    rules: tuple[FailureRule, ...] = ()
+    rules: tuple[PodFailurePolicyRule, ...] = ()
 
 
 class SuccessRule(msgspec.Struct, frozen=True, rename="camel"):

@@ -9,7 +9,7 @@ from jobrelay.apimachinery.times import parse_time
 from jobrelay.cluster.controllers.jobset import names
 from jobrelay.cluster.controllers.jobset.jobs import condition, label
 from jobrelay.cluster.controllers.jobset.status import StatusDraft
-from jobrelay.cluster.controllers.jobset.views import FailurePolicy, FailureRule, JobSet
+from jobrelay.cluster.controllers.jobset.views import FailurePolicy, FailurePolicyRule, JobSet
 from jobrelay.kinds.batch.job.names import FAILED
 
 __all__ = ["UnsupportedAction", "apply_failure_policy"]
@@ -45,7 +45,7 @@ def apply_failure_policy(jobset: JobSet, failed: list[Obj], status: StatusDraft)
         raise UnsupportedAction(f"failure policy action {action} is not supported")
 
 
-def _matching(policy: FailurePolicy, failed: list[Obj]) -> tuple[FailureRule | None, Obj, str]:
+def _matching(policy: FailurePolicy, failed: list[Obj]) -> tuple[FailurePolicyRule | None, Obj, str]:
     """The first rule that applies to a failed Job, the first Job that it applies to, and the reason of a restart."""
     for index, rule in enumerate(policy.rules or ()):
         matched = [job for job in failed if _applies(rule, job)]
@@ -54,7 +54,7 @@ def _matching(policy: FailurePolicy, failed: list[Obj]) -> tuple[FailureRule | N
     return None, _first(failed), "DefaultFailurePolicy"
 
 
-def _applies(rule: FailureRule, job: Obj) -> bool:
+def _applies(rule: FailurePolicyRule, job: Obj) -> bool:
     failure = condition(job, FAILED) or {}
     parent = label(job, names.REPLICATED_JOB)
     reasons, patterns = rule.on_job_failure_reasons, rule.on_job_failure_message_patterns

@@ -13,7 +13,7 @@ import msgspec
 
 from jobrelay.cluster.controllers.jobset.names import COMPLETED, CONTROLLER, FAILED
 
-__all__ = ["ClaimTemplate", "Dependency", "FailurePolicy", "FailureRule", "JobSet", "ReplicatedJob"]
+__all__ = ["ClaimTemplate", "Dependency", "FailurePolicy", "FailurePolicyRule", "JobSet", "ReplicatedJob"]
 
 Obj = dict[str, Any]
 
@@ -94,7 +94,7 @@ class ReplicatedJob(_View, frozen=True):
         return frozenset(mount.name for each in containers for mount in each.volume_mounts or ())
 
 
-class Network(_View, frozen=True):
+class JobSetNetwork(_View, frozen=True):
     enable_dns_hostnames: bool | None = msgspec.field(default=True, name="enableDNSHostnames")
     publish_not_ready_addresses: bool | None = True
     subdomain: str = ""
@@ -104,12 +104,12 @@ class StartupPolicy(_View, frozen=True):
     startup_policy_order: str = "AnyOrder"
 
 
-class SuccessPolicy(_View, frozen=True):
+class JobSetSuccessPolicy(_View, frozen=True):
     operator: str = "All"
     target_replicated_jobs: tuple[str, ...] | None = ()
 
 
-class FailureRule(_View, frozen=True):
+class FailurePolicyRule(_View, frozen=True):
     action: str
     name: str = ""
     on_job_failure_reasons: tuple[str, ...] | None = ()
@@ -120,7 +120,7 @@ class FailureRule(_View, frozen=True):
 class FailurePolicy(_View, frozen=True):
     max_restarts: int = 0
     restart_strategy: str = "Recreate"
-    rules: tuple[FailureRule, ...] | None = ()
+    rules: tuple[FailurePolicyRule, ...] | None = ()
 
 
 class Coordinator(_View, frozen=True):
@@ -149,9 +149,9 @@ class VolumeClaimPolicy(_View, frozen=True):
 
 class Spec(_View, frozen=True):
     replicated_jobs: tuple[ReplicatedJob, ...] | None = ()
-    network: Network | None = None
+    network: JobSetNetwork | None = None
     startup_policy: StartupPolicy | None = None
-    success_policy: SuccessPolicy | None = None
+    success_policy: JobSetSuccessPolicy | None = None
     failure_policy: FailurePolicy | None = None
     suspend: bool | None = False
     coordinator: Coordinator | None = None
@@ -160,7 +160,7 @@ class Spec(_View, frozen=True):
     volume_claim_policies: tuple[VolumeClaimPolicy, ...] | None = ()
 
 
-class Metadata(_View, frozen=True):
+class JobSetMetadata(_View, frozen=True):
     name: str
     namespace: str
     uid: str
@@ -185,7 +185,7 @@ class _Status(_View, frozen=True):
 class JobSet(_View, frozen=True):
     """A JobSet; its `status` is raw, because all of it is written back."""
 
-    metadata: Metadata
+    metadata: JobSetMetadata
     spec: Spec = Spec()
     status: Obj | None = None
 
@@ -197,12 +197,12 @@ class JobSet(_View, frozen=True):
         return self.spec.replicated_jobs or ()
 
     @property
-    def network(self) -> Network:
-        return self.spec.network or Network()
+    def network(self) -> JobSetNetwork:
+        return self.spec.network or JobSetNetwork()
 
     @property
-    def success_policy(self) -> SuccessPolicy:
-        return self.spec.success_policy or SuccessPolicy()
+    def success_policy(self) -> JobSetSuccessPolicy:
+        return self.spec.success_policy or JobSetSuccessPolicy()
 
     @property
     def suspended(self) -> bool:

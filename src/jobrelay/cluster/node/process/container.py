@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from jobrelay.apimachinery import quantity
 from jobrelay.apimachinery.times import format_time
-from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.apiserver.streams import PodLogOptions
 from jobrelay.cluster.node.containerrun import ContainerRun
 from jobrelay.cluster.node.process.environment import ConfigMissing, command_line, container_env, service_env
 from jobrelay.cluster.node.process.launcher import BindMount, Process, Program, StartError
@@ -325,7 +325,7 @@ class Container:
                 text = file.read(LONGEST_MESSAGE)
         fallback = self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError"
         if not text and fallback and code and self.log is not None:
-            text = read_log(self.log.path, LogOptions(tail=FALLBACK_LINES))[-FALLBACK_BYTES:]
+            text = read_log(self.log.path, PodLogOptions(tail=FALLBACK_LINES))[-FALLBACK_BYTES:]
         return text.decode(errors="replace")
 
     async def _back_off(self) -> None:

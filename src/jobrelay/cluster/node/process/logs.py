@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final
 
 from jobrelay.cluster.apiserver.response import Sink
-from jobrelay.cluster.apiserver.streams import LogOptions
+from jobrelay.cluster.apiserver.streams import PodLogOptions
 
 LARGEST: Final = 10 * 1024 * 1024
 KEPT: Final = 5
@@ -105,7 +105,7 @@ class LineSplitter(asyncio.Protocol):
             self.ended.set_result(None)
 
 
-def read_log(path: pathlib.Path, options: LogOptions) -> bytes:
+def read_log(path: pathlib.Path, options: PodLogOptions) -> bytes:
     """The log of one run, filtered by the options."""
     records = _records(path)
     if options.since is not None:
@@ -136,7 +136,7 @@ def show(record: bytes, *, timestamps: bool) -> bytes:
 class LogStream:
     """A followed log as a response body: existing lines, then new ones, until the run or the client ends."""
 
-    def __init__(self, log: LogFile, options: LogOptions) -> None:
+    def __init__(self, log: LogFile, options: PodLogOptions) -> None:
         self._log, self._options = log, options
         self._left = options.limit
         self._unsubscribe: Callable[[], None] | None = None

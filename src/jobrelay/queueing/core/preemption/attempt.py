@@ -1,11 +1,11 @@
-"""One search for workloads to preempt: what is needed by whom, and what was taken out of the snapshot for it so far."""
+"""One search for workloads to preempt: what is needed, and what was taken out of the snapshot for it so far."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from jobrelay.queueing.core.decisions import PreemptionReason, Target
-from jobrelay.queueing.core.model import AdmittedWorkload, FlavorResource, Usage, Workload
+from jobrelay.queueing.core.model import AdmittedWorkload, FlavorResource, Usage, WorkloadInfo
 from jobrelay.queueing.core.snapshot import Snapshot
 from jobrelay.queueing.core.tree import QueueNode
 
@@ -14,7 +14,12 @@ class Attempt:
     """Targets that are taken out of the snapshot's usage until `restore`."""
 
     def __init__(
-        self, snapshot: Snapshot, queue: QueueNode, workload: Workload, needed: Collection[FlavorResource], usage: Usage
+        self,
+        snapshot: Snapshot,
+        queue: QueueNode,
+        workload: WorkloadInfo,
+        needed: Collection[FlavorResource],
+        usage: Usage,
     ) -> None:
         self.snapshot, self.queue, self.workload, self.needed, self.usage = snapshot, queue, workload, needed, usage
         self.targets: list[Target] = []

@@ -1,16 +1,16 @@
-"""Who may be preempted by whom, and in which order."""
+"""Which workloads may be preempted for another one, and in which order."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from jobrelay.queueing.core.model import AdmittedWorkload, FlavorResource, PreemptionPolicy, Workload
+from jobrelay.queueing.core.model import AdmittedWorkload, FlavorResource, PreemptionPolicy, WorkloadInfo
 from jobrelay.queueing.core.tree import QueueNode
 
 SortKey = tuple[bool, bool, int, float, str]
 
 
-def allowed(policy: PreemptionPolicy, preemptor: Workload, candidate: AdmittedWorkload) -> bool:
+def allowed(policy: PreemptionPolicy, preemptor: WorkloadInfo, candidate: AdmittedWorkload) -> bool:
     """Whether a policy lets one workload preempt the other."""
     if policy == "Any":
         return True
@@ -36,7 +36,7 @@ def order(candidate: AdmittedWorkload, queue: str) -> SortKey:
 
 
 def members(
-    node: QueueNode, policy: PreemptionPolicy, preemptor: Workload, needed: Collection[FlavorResource]
+    node: QueueNode, policy: PreemptionPolicy, preemptor: WorkloadInfo, needed: Collection[FlavorResource]
 ) -> Iterator[AdmittedWorkload]:
     """The workloads of one queue that may be preempted."""
     if policy != "Never" and node.active:

@@ -1,4 +1,4 @@
-"""The classic search: quota that others have borrowed is reclaimed, and lower priorities give way.
+"""The classic search: quota that others have borrowed is reclaimed, and lower priorities are preempted.
 
 Candidates of other queues are of two sorts. Where the workload fits into the quota of a subtree, whoever borrows from
 that subtree from outside has to give it back (*reclaim by hierarchy*). Everybody else is preempted for priority, if the
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from jobrelay.queueing.core.decisions import PreemptionReason, Target
 from jobrelay.queueing.core.model import AdmittedWorkload, FlavorResource
 from jobrelay.queueing.core.prospects import reachable, unbounded
-from jobrelay.queueing.core.tree import CohortNode, Node, QueueNode
+from jobrelay.queueing.core.tree import CohortNode, QueueNode, QuotaNode
 
 from .attempt import Attempt
 from .candidates import members, order
@@ -91,7 +91,7 @@ def _valid(attempt: Attempt, candidate: _Candidate, *, borrowing: bool) -> bool:
         return True
     if borrowing and not candidate.while_borrowing:
         return False
-    node: Node = attempt.snapshot.queues[candidate.workload.cluster_queue]
+    node: QuotaNode = attempt.snapshot.queues[candidate.workload.cluster_queue]
     while node is not candidate.below:
         if node.within_nominal(attempt.needed):
             return False
@@ -125,7 +125,7 @@ def _outside(attempt: Attempt) -> tuple[list[_Candidate], list[_Candidate]]:
     return entitled, others
 
 
-def _fits_in_quota(node: Node, usage: dict[FlavorResource, int]) -> tuple[bool, dict[FlavorResource, int]]:
+def _fits_in_quota(node: QuotaNode, usage: dict[FlavorResource, int]) -> tuple[bool, dict[FlavorResource, int]]:
     """Whether a node's quota holds it all, and what goes beyond its local quota."""
     fits = not any(node.exceeds(each, amount) for each, amount in usage.items())
     return fits, {each: max(0, amount - node.local_available(each)) for each, amount in usage.items()}

@@ -1,4 +1,4 @@
-"""The search of fair sharing: whoever has the largest share of what is borrowed gives way first.
+"""The search of fair sharing: the queue with the largest share of what is borrowed is preempted first.
 
 Shares are compared between the two children of the lowest common cohort that lead to the preemptor and to the
 candidate, with the preemptor's usage added. A workload is preempted if the first strategy allows it. If that does not

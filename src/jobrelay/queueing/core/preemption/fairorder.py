@@ -1,4 +1,4 @@
-"""The order in which queues give way under fair sharing: from the root down to the child with the largest share."""
+"""The order of preemption under fair sharing: from the root down to the child with the largest share."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from jobrelay.queueing.core.decisions import PreemptionReason
 from jobrelay.queueing.core.model import AdmittedWorkload
 from jobrelay.queueing.core.shares import LEAST, Share, share
-from jobrelay.queueing.core.tree import CohortNode, Node, QueueNode
+from jobrelay.queueing.core.tree import CohortNode, QueueNode, QuotaNode
 
 from .attempt import Attempt
 from .candidates import order
 
 
 class FairOrder:
-    """Queues with candidates, the next to give way first. Shares are those of the moment when it is asked.
+    """Queues with candidates, the next to be preempted first. Shares are computed when it is asked.
 
     They are remembered until `take` changes them: those of the candidate's queue and of the cohorts above it.
     """
@@ -25,13 +25,13 @@ class FairOrder:
         self._ancestors = [*attempt.queue.ancestors()]
         self.waiting: dict[str, deque[AdmittedWorkload]] = {}
         """Candidates by queue, in their order."""
-        self._done: set[Node] = set()
-        self._shares: dict[Node, Share] = {}
+        self._done: set[QuotaNode] = set()
+        self._shares: dict[QuotaNode, Share] = {}
         for each in candidates:
             self.waiting.setdefault(each.cluster_queue, deque()).append(each)
 
     def next(self) -> QueueNode | None:
-        """The queue that gives way next; None if there is none left."""
+        """The queue that is preempted next; None if there is none left."""
         own = self._attempt.queue
         if not self._ancestors:
             return own if self.waiting.get(own.name) and own not in self._done else None
@@ -42,7 +42,7 @@ class FairOrder:
                 return found
         return None
 
-    def share(self, node: Node) -> Share:
+    def share(self, node: QuotaNode) -> Share:
         """The share of a node now."""
         found = self._shares.get(node)
         if found is None:
@@ -59,12 +59,12 @@ class FairOrder:
         """Leave a queue out from now on."""
         self._done.add(node)
 
-    def compared(self, node: QueueNode) -> tuple[Node, Node]:
+    def compared(self, node: QueueNode) -> tuple[QuotaNode, QuotaNode]:
         """The two children of the lowest common cohort: the one of the preemptor, and the one of this queue."""
         common = next(each for each in node.ancestors() if each in self._ancestors)
         return _child_towards(self._attempt.queue, common), _child_towards(node, common)
 
-    def share_without(self, node: QueueNode, compared: Node, candidate: AdmittedWorkload) -> Share:
+    def share_without(self, node: QueueNode, compared: QuotaNode, candidate: AdmittedWorkload) -> Share:
         """The share that the candidate's side would have without it."""
         snapshot = self._attempt.snapshot
         snapshot.take_back(node, candidate.usage)
@@ -112,7 +112,7 @@ class FairOrder:
         return order(self.waiting[node.name][0], self._attempt.queue.name)
 
 
-def _child_towards(node: Node, ancestor: CohortNode) -> Node:
+def _child_towards(node: QuotaNode, ancestor: CohortNode) -> QuotaNode:
     at = node
     while at.parent is not None and at.parent is not ancestor:
         at = at.parent

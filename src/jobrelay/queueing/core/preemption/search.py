@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from jobrelay.queueing.core.config import Config
 from jobrelay.queueing.core.decisions import Assignment, Mode, Target
-from jobrelay.queueing.core.model import FlavorResource, Usage, Workload
+from jobrelay.queueing.core.model import FlavorResource, Usage, WorkloadInfo
 from jobrelay.queueing.core.snapshot import Snapshot
 from jobrelay.queueing.core.tree import QueueNode
 
@@ -21,7 +21,7 @@ class PreemptionSearch:
     def __init__(self, snapshot: Snapshot, config: Config) -> None:
         self._snapshot, self._fair = snapshot, config.fair_sharing
 
-    def targets(self, queue: QueueNode, workload: Workload, assignment: Assignment) -> list[Target]:
+    def targets(self, queue: QueueNode, workload: WorkloadInfo, assignment: Assignment) -> list[Target]:
         """The workloads to preempt so that an assignment fits."""
         needed = {
             (flavor, resource)
@@ -32,7 +32,9 @@ class PreemptionSearch:
         usage = {each: amount for each, amount in assignment.usage.items() if amount}
         return self._find(queue, workload, needed, usage)
 
-    def possibility(self, queue: QueueNode, workload: Workload, each: FlavorResource, amount: int) -> tuple[Mode, int]:
+    def possibility(
+        self, queue: QueueNode, workload: WorkloadInfo, each: FlavorResource, amount: int
+    ) -> tuple[Mode, int]:
         """Whether one quota could be freed, from whom, and from how far up the tree it would come then."""
         targets = self._find(queue, workload, (each,), {each: amount})
         if not targets:
@@ -47,7 +49,7 @@ class PreemptionSearch:
         return Mode.PREEMPT if own else Mode.RECLAIM, level
 
     def _find(
-        self, queue: QueueNode, workload: Workload, needed: Collection[FlavorResource], usage: Usage
+        self, queue: QueueNode, workload: WorkloadInfo, needed: Collection[FlavorResource], usage: Usage
     ) -> list[Target]:
         attempt = Attempt(self._snapshot, queue, workload, needed, usage)
         if self._fair is not None:

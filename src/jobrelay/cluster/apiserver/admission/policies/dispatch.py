@@ -13,9 +13,9 @@ import msgspec
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.admission.permissions import Permissions
 from jobrelay.cluster.apiserver.admission.policies import params as parameters
-from jobrelay.cluster.apiserver.admission.policies.evaluation import PolicyEvaluator, Refusal, Verdict
+from jobrelay.cluster.apiserver.admission.policies.evaluation import PolicyDecision, PolicyEvaluator, PolicyRefusal
 from jobrelay.cluster.apiserver.admission.policies.inputs import Inputs, kind_in, kind_of
-from jobrelay.cluster.apiserver.admission.policies.params import ConfigurationError
+from jobrelay.cluster.apiserver.admission.policies.params import PolicyConfigurationError
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
 from jobrelay.cluster.apiserver.registrations.policies import resource_of
 from jobrelay.cluster.apiserver.resources import ServedResource
@@ -49,7 +49,7 @@ def _converted(obj: Obj | None, admission: AdmissionRequest, other: ServedResour
 class _Denial(NamedTuple):
     policy: str
     binding: str
-    refusal: Refusal
+    refusal: PolicyRefusal
 
     def text(self) -> str:
         by = f" with binding '{self.binding}'" if self.binding else ""
@@ -94,7 +94,7 @@ class _Dispatch:
         policy = hook.policy
         try:
             served = parameters.param_resource(self._admission.server, policy)
-        except ConfigurationError as error:
+        except PolicyConfigurationError as error:
             self._misconfigured(policy, "", f"failed to configure policy: {error}")
             return
         evaluator: PolicyEvaluator | None = None
@@ -103,7 +103,7 @@ class _Dispatch:
                 continue
             try:
                 found = parameters.collect(self._admission.server, served, binding, self._attributes.namespace)
-            except ConfigurationError as error:
+            except PolicyConfigurationError as error:
                 self._misconfigured(policy, binding.name, f"failed to configure binding: {error}")
                 continue
             evaluator = evaluator or self._evaluator(policy, matched)
@@ -117,7 +117,7 @@ class _Dispatch:
 
     def _misconfigured(self, policy: Policy, binding: str, message: str) -> None:
         if not policy.ignores_failures:
-            self._denials.append(_Denial(policy.name, binding, Refusal(message)))
+            self._denials.append(_Denial(policy.name, binding, PolicyRefusal(message)))
 
     def _evaluator(self, policy: Policy, matched: GroupVersionResource) -> PolicyEvaluator:
         admission, resource = self._admission, self._attributes.resource
@@ -137,7 +137,7 @@ class _Dispatch:
             Inputs(admission, self._attributes, matched, kind, objects, found, decide),
         )
 
-    def _take(self, policy: Policy, binding: Binding, verdict: Verdict) -> None:
+    def _take(self, policy: Policy, binding: Binding, verdict: PolicyDecision) -> None:
         for refusal in verdict.refusals:
             denial = _Denial(policy.name, binding.name, refusal)
             if "Deny" in binding.actions:
@@ -145,7 +145,9 @@ class _Dispatch:
             if "Warn" in binding.actions:
                 by = f"'{policy.name}' with binding '{binding.name}'"
                 self._admission.request.warn(f"Validation failed for ValidatingAdmissionPolicy {by}: {refusal.message}")
-        self._denials += [_Denial(policy.name, binding.name, Refusal(message)) for message in verdict.annotation_errors]
+        self._denials += [
+            _Denial(policy.name, binding.name, PolicyRefusal(message)) for message in verdict.annotation_errors
+        ]
 
     def _refused(self, denial: _Denial) -> errors.ApiError:
         admission, text, reason = self._admission, denial.text(), denial.refusal.reason or "Invalid"

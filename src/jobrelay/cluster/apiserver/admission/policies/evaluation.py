@@ -30,24 +30,24 @@ class OutOfBudget(Exception):
         super().__init__(_NO_BUDGET)
 
 
-class Refusal(NamedTuple):
+class PolicyRefusal(NamedTuple):
     """Why a policy refuses a request."""
 
     message: str
     reason: str = ""
 
 
-class Outcome(NamedTuple):
+class ExpressionResult(NamedTuple):
     """The value of an expression, or why there is none."""
 
     value: Any = None
     error: str = ""
 
 
-class Verdict(NamedTuple):
+class PolicyDecision(NamedTuple):
     """What a policy says: refusals, which the actions of the binding apply to, and errors of audit annotations."""
 
-    refusals: Sequence[Refusal] = ()
+    refusals: Sequence[PolicyRefusal] = ()
     annotation_errors: Sequence[str] = ()
 
 
@@ -56,7 +56,7 @@ class _Variables(Mapping[str, Any]):
 
     def __init__(self, expressions: Mapping[str, Expression], activation: _Activation) -> None:
         self._expressions, self._activation = expressions, activation
-        self._known: dict[str, Outcome] = {}
+        self._known: dict[str, ExpressionResult] = {}
         self.cost = 0
 
     def __getitem__(self, name: str) -> Any:
@@ -67,15 +67,15 @@ class _Variables(Mapping[str, Any]):
             raise CelError(error)
         return value
 
-    def _evaluate(self, name: str, expression: Expression) -> Outcome:
+    def _evaluate(self, name: str, expression: Expression) -> ExpressionResult:
         shown = f"composited variable {go_quote(name)} fails to"
         if expression.program is None:
-            return Outcome(error=f"{shown} compile: {expression.error}")
+            return ExpressionResult(error=f"{shown} compile: {expression.error}")
         meter = CostMeter()
         try:
-            return Outcome(expression.program(self._activation, meter))
+            return ExpressionResult(expression.program(self._activation, meter))
         except (CelError, CostExceeded) as error:
-            return Outcome(error=f"{shown} evaluate: {error}")
+            return ExpressionResult(error=f"{shown} evaluate: {error}")
         finally:
             self.cost += meter.spent
 
@@ -105,16 +105,16 @@ class _Evaluation:
     def __init__(self, activation: _Activation, budget: int) -> None:
         self._activation, self.left = activation, budget
 
-    def evaluate(self, expression: Expression) -> Outcome:
+    def evaluate(self, expression: Expression) -> ExpressionResult:
         """The outcome of one expression; raises OutOfBudget."""
         if expression.program is None:
-            return Outcome(error=f"compilation error: {expression.error}")
+            return ExpressionResult(error=f"compilation error: {expression.error}")
         meter, variables = CostMeter(), self._activation.variables
         before = variables.cost
         try:
-            return Outcome(expression.program(self._activation, meter))
+            return ExpressionResult(expression.program(self._activation, meter))
         except (CelError, CostExceeded) as error:
-            return Outcome(error=f"expression '{expression.source}' resulted in error: {error}")
+            return ExpressionResult(error=f"expression '{expression.source}' resulted in error: {error}")
         finally:
             self._spend(variables.cost - before + meter.spent)
 
@@ -131,22 +131,22 @@ class PolicyEvaluator:
         self._policy, self._expressions = policy, policy.expressions
         self._conditional, self._inputs = conditional, inputs
 
-    def evaluate(self, params: Obj | None) -> Verdict:
+    def evaluate(self, params: Obj | None) -> PolicyDecision:
         try:
             if not self._meets_conditions(params):
-                return Verdict()
+                return PolicyDecision()
             refusals = self._refusals(params)
-            return Verdict(refusals, self._annotation_errors(params))
+            return PolicyDecision(refusals, self._annotation_errors(params))
         except OutOfBudget as error:
-            return Verdict(self._failure(str(error)))
+            return PolicyDecision(self._failure(str(error)))
         except _ConditionsFailed as error:
-            return Verdict([Refusal(str(error))])
+            return PolicyDecision([PolicyRefusal(str(error))])
 
     def _start(self, inputs: Inputs, params: Obj | None, budget: int) -> _Evaluation:
         return _Evaluation(_Activation(inputs, params, self._expressions.variables), budget)
 
-    def _failure(self, message: str) -> list[Refusal]:
-        return [] if self._policy.ignores_failures else [Refusal(message)]
+    def _failure(self, message: str) -> list[PolicyRefusal]:
+        return [] if self._policy.ignores_failures else [PolicyRefusal(message)]
 
     def _meets_conditions(self, params: Obj | None) -> bool:
         """Whether no condition is false. Errors count only if none is; then they fail the policy or are ignored."""
@@ -168,7 +168,7 @@ class PolicyEvaluator:
         unique = list(dict.fromkeys(errors))
         raise _ConditionsFailed(unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]")
 
-    def _refusals(self, params: Obj | None) -> list[Refusal]:
+    def _refusals(self, params: Obj | None) -> list[PolicyRefusal]:
         evaluation = self._start(self._inputs, params, BUDGET)
         validations = self._expressions.validations
         found = [evaluation.evaluate(validation.expression) for validation in validations]
@@ -177,12 +177,12 @@ class PolicyEvaluator:
         except OutOfBudget as error:
             failure = self._failure(f"failed messageExpression: {error}")
             return [each for outcome in found for each in (self._failure(outcome.error) if outcome.error else failure)]
-        refusals: list[Refusal] = []
+        refusals: list[PolicyRefusal] = []
         for validation, outcome, message in zip(validations, found, messages, strict=True):
             if outcome.error:
                 refusals += self._failure(outcome.error)
             elif outcome.value is not True:
-                refusals.append(Refusal(message or _own_message(validation), validation.reason))
+                refusals.append(PolicyRefusal(message or _own_message(validation), validation.reason))
         return refusals
 
     def _messages(self, params: Obj | None, budget: int) -> list[str]:
@@ -198,7 +198,7 @@ class PolicyEvaluator:
         for expression in self._expressions.annotations:
             if expression.asks_authorizer:
                 failure = "no such attribute(s): authorizer"
-                outcome = Outcome(error=f"expression '{expression.source}' resulted in error: {failure}")
+                outcome = ExpressionResult(error=f"expression '{expression.source}' resulted in error: {failure}")
             else:
                 outcome = evaluation.evaluate(expression)
             errors += _annotation_error(expression, outcome, ignores_failures=self._policy.ignores_failures)
@@ -209,7 +209,7 @@ class _ConditionsFailed(Exception):
     """Match conditions that could not be evaluated."""
 
 
-def _usable(outcome: Outcome) -> str:
+def _usable(outcome: ExpressionResult) -> str:
     text = outcome.value.strip() if isinstance(outcome.value, str) else ""
     return "" if "\n" in text or len(text.encode()) > _MESSAGE_MAX else text
 
@@ -218,7 +218,7 @@ def _own_message(validation: Validation) -> str:
     return validation.message or f"failed expression: {validation.expression.source.strip()}"
 
 
-def _annotation_error(expression: Expression, outcome: Outcome, *, ignores_failures: bool) -> list[str]:
+def _annotation_error(expression: Expression, outcome: ExpressionResult, *, ignores_failures: bool) -> list[str]:
     if outcome.error:
         return [] if ignores_failures else [outcome.error]
     if outcome.value is None or isinstance(outcome.value, str):

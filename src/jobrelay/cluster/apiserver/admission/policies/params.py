@@ -18,7 +18,7 @@ _NONE_FOUND: Final = "no params found for policy binding with `Deny` parameterNo
 NONE: Final[tuple[Obj | None, ...]] = (None,)
 
 
-class ConfigurationError(Exception):
+class PolicyConfigurationError(Exception):
     """A policy or a binding that cannot be evaluated as it is configured."""
 
 
@@ -30,7 +30,7 @@ def param_resource(server: ServerContext, policy: Policy) -> ServedResource | No
     served = server.resources.by_kind(version, kind)
     if served is None:
         shown = version if "/" in version else f"/{version}"
-        raise ConfigurationError(f"failed to find resource referenced by paramKind: '{shown}, Kind={kind}'")
+        raise PolicyConfigurationError(f"failed to find resource referenced by paramKind: '{shown}, Kind={kind}'")
     return served
 
 
@@ -45,12 +45,12 @@ def collect(
     if served.namespaced:
         place = reference.get("namespace") or namespace
         if not place:
-            raise ConfigurationError(_NO_NAMESPACE)
+            raise PolicyConfigurationError(_NO_NAMESPACE)
     elif reference.get("namespace"):
-        raise ConfigurationError(_CLUSTER_SCOPED)
+        raise PolicyConfigurationError(_CLUSTER_SCOPED)
     found = tuple(_object(served, item) for item in _items(server, served, reference, place))
     if not found and reference.get("parameterNotFoundAction") == "Deny":
-        raise ConfigurationError(_NONE_FOUND)
+        raise PolicyConfigurationError(_NONE_FOUND)
     return found
 
 

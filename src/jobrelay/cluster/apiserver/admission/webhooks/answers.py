@@ -35,7 +35,7 @@ class CallFailed(Exception):
         self.code = code
 
 
-class Verdict(NamedTuple):
+class AdmissionResponse(NamedTuple):
     """The answer of a webhook; `patch` is JSON, if there is one."""
 
     allowed: bool
@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def read(answer: OutboundAnswer | OutboundError, review: Review, *, mutating: bool) -> Verdict:
+def read(answer: OutboundAnswer | OutboundError, review: Review, *, mutating: bool) -> AdmissionResponse:
     """The verdict in an answer; raises CallFailed."""
     response = _response(_decoded(answer), review)
     patch, patch_type = _patch(response), response.get("patchType")
@@ -54,7 +54,7 @@ def read(answer: OutboundAnswer | OutboundError, review: Review, *, mutating: bo
             raise _invalid(problem)
     else:
         patch_type = "JSONPatch" if patch else None
-    return Verdict(
+    return AdmissionResponse(
         allowed=response.get("allowed") is True,
         status=response.get("status"),
         patch=patch if mutating else b"",

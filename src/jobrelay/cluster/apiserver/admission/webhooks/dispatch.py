@@ -12,7 +12,7 @@ from jobrelay.cluster.apiserver.admission.webhooks import patches
 from jobrelay.cluster.apiserver.admission.webhooks.matching import is_asked, relevant
 from jobrelay.cluster.apiserver.admission.webhooks.question import Question
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject
-from jobrelay.cluster.apiserver.calls import Result, Steps
+from jobrelay.cluster.apiserver.calls import CallResult, Steps
 from jobrelay.cluster.apiserver.registrations.webhooks import MUTATING, VALIDATING, Invocation
 
 Step = Callable[[AdmissionRequest], None]
@@ -108,7 +108,7 @@ def validate(admission: AdmissionRequest) -> Steps[bool]:
     return bool(calls)
 
 
-def _refusal(question: Question, result: Result | None) -> errors.ApiError | None:
+def _refusal(question: Question, result: CallResult | None) -> errors.ApiError | None:
     try:
         question.settle(result, lambda verdict: False)
     except errors.ApiError as error:

@@ -11,7 +11,7 @@ from jobrelay.apimachinery.field import go_quote
 from jobrelay.apimachinery.patch import PatchError, apply_json_patch
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
-from jobrelay.cluster.apiserver.admission.webhooks.answers import CallFailed, Verdict
+from jobrelay.cluster.apiserver.admission.webhooks.answers import AdmissionResponse, CallFailed
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject
 from jobrelay.cluster.apiserver.registrations.webhooks import Invocation
 from jobrelay.kinds.strategy import Obj
@@ -22,7 +22,7 @@ _BAD_MANAGED_FIELDS = (
 )
 
 
-def apply(verdict: Verdict, invocation: Invocation, subject: Subject) -> bool:
+def apply(verdict: AdmissionResponse, invocation: Invocation, subject: Subject) -> bool:
     """Changes the new object in place; returns whether anything is different. Raises CallFailed or the refusal."""
     operations = _operations(verdict.patch)
     if not operations:

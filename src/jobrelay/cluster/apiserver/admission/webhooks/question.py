@@ -7,10 +7,10 @@ from collections.abc import Callable
 from jobrelay.apimachinery.field import go_quote
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.admission.webhooks import answers
-from jobrelay.cluster.apiserver.admission.webhooks.answers import CallFailed, Denied, Verdict
+from jobrelay.cluster.apiserver.admission.webhooks.answers import AdmissionResponse, CallFailed, Denied
 from jobrelay.cluster.apiserver.admission.webhooks.review import Review, known_version, make
 from jobrelay.cluster.apiserver.admission.webhooks.subject import Subject
-from jobrelay.cluster.apiserver.calls import Call, Result
+from jobrelay.cluster.apiserver.calls import CallResult, OutboundCall
 from jobrelay.cluster.apiserver.registrations.metrics import CallLabels, WebhookMetrics
 from jobrelay.cluster.apiserver.registrations.webhooks import Invocation
 from jobrelay.logs import get_logger
@@ -29,7 +29,7 @@ class Question:
         self._webhook, self._subject, self._type = invocation.webhook, subject, type_
         self._review: Review | None = None
         self._problem: Exception | None = None
-        self.call: Call | None = None
+        self.call: OutboundCall | None = None
         version = known_version(invocation)
         if subject.admission.dry_run and not self._webhook.dry_runs:
             name = go_quote(self._webhook.name)
@@ -38,9 +38,9 @@ class Question:
             self._problem = CallFailed(f"could not create admission objects: {_UNKNOWN_VERSIONS}", 400)
         else:
             self._review = make(subject, invocation, version)
-            self.call = Call(self._webhook.target, self._review.body, self._webhook.seconds)
+            self.call = OutboundCall(self._webhook.target, self._review.body, self._webhook.seconds)
 
-    def settle(self, result: Result | None, accept: Callable[[Verdict], bool]) -> bool:
+    def settle(self, result: CallResult | None, accept: Callable[[AdmissionResponse], bool]) -> bool:
         """What `accept` makes of the verdict if the webhook allows the request; raises the refusal if it does not.
 
         A webhook that fails refuses it too, unless its policy is to ignore that.
@@ -64,7 +64,7 @@ class Question:
         self._count(result, 200, "")
         return accepted
 
-    def _verdict(self, result: Result | None) -> Verdict:
+    def _verdict(self, result: CallResult | None) -> AdmissionResponse:
         if self._problem is not None:
             raise self._problem
         assert result is not None
@@ -79,7 +79,7 @@ class Question:
     def _metrics(self) -> WebhookMetrics:
         return self._subject.admission.server.webhooks.metrics
 
-    def _count(self, result: Result | None, code: int, rejection: str) -> None:
+    def _count(self, result: CallResult | None, code: int, rejection: str) -> None:
         operation = self._subject.admission.operation
         seconds = result.seconds if result is not None else 0.0
         self._metrics.observe(CallLabels(self._webhook.name, self._type, operation), seconds, code, rejection)

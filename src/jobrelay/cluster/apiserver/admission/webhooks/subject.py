@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from jobrelay.apimachinery.decode import DecodeError, decode
+from jobrelay.apimachinery.schema import GroupVersionKind
 from jobrelay.apimachinery.types import type_for_kind
 from jobrelay.cluster.apiserver import errors
 from jobrelay.cluster.apiserver.admission.request import AdmissionRequest
@@ -17,24 +18,14 @@ _META: Final = "meta.k8s.io/v1"
 _OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
 
-class Kind(NamedTuple):
-    group: str
-    version: str
-    kind: str
-
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-
-def kind_of(served: ServedResource, subresource: str) -> Kind:
+def kind_of(served: ServedResource, subresource: str) -> GroupVersionKind:
     """The kind of what is written: that of the resource, or that of its subresource."""
     below = served.subresources.get(subresource)
     if below is None:
-        return Kind(served.group, served.version, served.kind)
+        return GroupVersionKind(served.group, served.version, served.kind)
     if not below.version:
-        return Kind(served.group, served.version, below.kind)
-    return Kind(below.group, below.version, below.kind)
+        return GroupVersionKind(served.group, served.version, below.kind)
+    return GroupVersionKind(below.group, below.version, below.kind)
 
 
 class Subject(NamedTuple):
@@ -106,7 +97,7 @@ class Subject(NamedTuple):
         return {"kind": kind.kind, "apiVersion": kind.api_version, **decode(value, type_)}
 
 
-def _check_kind(value: Any, wanted: Kind) -> None:
+def _check_kind(value: Any, wanted: GroupVersionKind) -> None:
     """Refuses an object that has become one of another kind; it is read as such first, which may fail too."""
     actual = (value.get("apiVersion", ""), value.get("kind", "")) if isinstance(value, dict) else ("", "")
     if actual == (wanted.api_version, wanted.kind):

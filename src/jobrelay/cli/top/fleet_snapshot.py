@@ -1,4 +1,4 @@
-"""One look at a fleet, as values, and what can be asked of them: filters, orders, counts."""
+"""A snapshot of a fleet, and what is shown of it: filters, orders, counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, Final, Protocol, TypeAlias
 from jobrelay.relay.worker_view import WorkerView
 
 __all__ = [
-    "ORDERS", "WORKER_COLUMNS", "Look", "Row", "TopSource", "matching", "ordered", "summary", "workload_columns",
+    "ORDERS", "WORKER_COLUMNS", "FleetSnapshot", "Row", "TopSource", "matching", "ordered", "summary",
+    "workload_columns",
 ]  # fmt: skip
 
 Row: TypeAlias = Mapping[str, Any]
@@ -24,8 +25,8 @@ _STATUSES: Final = ("Waiting", "Suspended", "Running", "Terminating", "Failed", 
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What was seen: workers, workloads as rows of a table, and why the relay could not be asked."""
+class FleetSnapshot:
+    """The workers, the workloads as rows of a table, and why the relay could not be asked."""
 
     workers: Sequence[WorkerView]
     workloads: Sequence[Row]
@@ -35,8 +36,8 @@ class Look:
 class TopSource(Protocol):
     """Where the screen has its data from."""
 
-    async def look(self) -> Look:
-        """One look; raises KubeError and RelayError."""
+    async def look(self) -> FleetSnapshot:
+        """A new snapshot; raises KubeError and RelayError."""
         ...
 
     async def explain(self, row: Row) -> list[str]:
@@ -75,7 +76,7 @@ def _rank(row: Row, column: str) -> tuple[int, str]:
     return 0, "" if value is None else str(value)
 
 
-def summary(look: Look) -> str:
+def summary(look: FleetSnapshot) -> str:
     """`2 of 3 workers connected · 4 workloads: 3 running, 1 waiting`."""
     connected = sum(each.connected for each in look.workers)
     counts = Counter(str(row["status"]).lower() for row in look.workloads)

@@ -1,4 +1,4 @@
-"""A small HTTP server for probes and for Prometheus.
+"""A small HTTP server for liveness and readiness probes and for Prometheus.
 
     /healthz     the process answers
     /readyz      it is ready: its caches are synced
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-__all__ = ["Endpoint", "serving"]
+__all__ = ["ProbeServer", "serving"]
 
 Handler: TypeAlias = "Callable[[web.Request], Awaitable[web.Response]]"
 _ANYWHERE: Final = ("0.0.0.0", "::", "")
@@ -55,7 +55,7 @@ async def serving(
         await runner.cleanup()
 
 
-class Endpoint:
+class ProbeServer:
     """Serves probes and metrics while it runs; `url` is known once `wait_synced` has returned."""
 
     def __init__(self, host: str, port: int, *, ready: Callable[[], bool], metrics: Callable[[], bytes]) -> None:

@@ -20,7 +20,7 @@ import msgspec
 from jobrelay.apimachinery.times import format_time
 from jobrelay.cluster.node.nodechoice import NodeChoice
 from jobrelay.cluster.node.nodeinfo import AssignedPod, claim_names, node_info, pod_demand
-from jobrelay.cluster.node.preemption import NEVER, TERMINATING, Preemption
+from jobrelay.cluster.node.preemption import NEVER, TERMINATING, PreemptionResult
 from jobrelay.cluster.node.schedulercache import SchedulerCache
 from jobrelay.cluster.node.schedulingqueue import EquivalenceClass, SchedulingQueue
 from jobrelay.control import ControllerContext
@@ -62,7 +62,7 @@ class _PodWithSpec(msgspec.Struct):
     spec: dict[str, Any]
 
 
-class Scheduler:
+class PodScheduler:
     """Schedules the pods that name no other scheduler."""
 
     name = "scheduler"
@@ -166,7 +166,7 @@ class Scheduler:
 
     async def _pass(self) -> None:
         unschedulable: dict[Key, str] = {}
-        preemptions: list[tuple[Key, Preemption]] = []
+        preemptions: list[tuple[Key, PreemptionResult]] = []
         try:
             for batch in self._batches(unschedulable, preemptions):
                 await asyncio.gather(*(self._bind(pod) for pod in batch))
@@ -178,7 +178,7 @@ class Scheduler:
             await asyncio.gather(*(self._report_unschedulable(*one) for one in news[start : start + _BATCH]))
 
     def _batches(
-        self, unschedulable: dict[Key, str], preemptions: list[tuple[Key, Preemption]]
+        self, unschedulable: dict[Key, str], preemptions: list[tuple[Key, PreemptionResult]]
     ) -> Iterator[list[AssignedPod]]:
         """Chooses nodes, a batch of pods at a time; collects why the rest fit nowhere, and what to preempt for them."""
         batch: list[AssignedPod] = []
@@ -216,14 +216,14 @@ class Scheduler:
                 return f'persistentvolumeclaim "{key.name}" is being deleted'
         return ""
 
-    def _preempt(self, key: Key, group: EquivalenceClass, choice: NodeChoice) -> Preemption:
+    def _preempt(self, key: Key, group: EquivalenceClass, choice: NodeChoice) -> PreemptionResult:
         """Decides about preemption for a pod that fits nowhere, and nominates it for the node."""
         if not group.preempts:
-            return Preemption(why_not=NEVER)
+            return PreemptionResult(why_not=NEVER)
         lower = self._cache.lower_pods(group.priority)
         nominated = self._nominated.get(key, "")
         if any((pod := self._pods.get(other.key)) is not None and pod.deleting for other in lower.get(nominated, ())):
-            return Preemption(why_not=TERMINATING)
+            return PreemptionResult(why_not=TERMINATING)
         found = self._cache.preempt(group.demand, choice, lower)
         if found.node:
             self._nominated[key] = found.node

@@ -26,8 +26,11 @@ MAX_EPOCH = 10**15 - 1
 """No workload runs this often: a greater number was not written by a relay."""
 
 
-_MOST_HELD = 64
+MOST_HELD = 64
 """A relay holds a few runs at most: a longer list was not written by one, and would take long to look through."""
+
+UNKNOWN_EPOCH = 0
+"""Of a run that may exist on a worker although no assignment that is known names it."""
 
 _MOST_EARLIER = 10
 _LONGEST_WHY = 300
@@ -44,7 +47,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     epoch: int
     uid: str = ""
     started: str = ""
-    """When it started, as `Assignment.started`."""
+    """When it started, as `WorkerAssignment.started`."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -62,7 +65,7 @@ class PastRun(msgspec.Struct, frozen=True, omit_defaults=True):
     why: str = ""
 
 
-class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
+class WorkerAssignment(msgspec.Struct, frozen=True, omit_defaults=True):
     """The worker that runs a workload, and the number of this run."""
 
     cluster: str
@@ -103,22 +106,22 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Assignment)
+_decoder = msgspec.json.Decoder(WorkerAssignment)
 
 
-def assignment_of(obj: Object) -> Assignment | None:
+def assignment_of(obj: Object) -> WorkerAssignment | None:
     """The assignment on an original; None if it has none, or an invalid one."""
     text = obj.metadata.annotations.get(ASSIGNMENT)
     return _decode(text) if text and len(text) <= _LONGEST else None
 
 
 @lru_cache(2048)
-def _decode(text: str) -> Assignment | None:
+def _decode(text: str) -> WorkerAssignment | None:
     try:
         found = _decoder.decode(text)
     except UNREADABLE:
         return None
-    valid = found.cluster and 0 < found.epoch <= MAX_EPOCH and len(found.held) <= _MOST_HELD
+    valid = found.cluster and 0 < found.epoch <= MAX_EPOCH and len(found.held) <= MOST_HELD
     return found if valid else None
 
 
