@@ -22,7 +22,7 @@ from jobrelay.relay.fencing import NO_STOPS, Lease, LeaseStops, clock_problem
 from jobrelay.relay.health import frozen, lost_at
 from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.mirror_pods.seen import NOTHING_SEEN, PodsSeen
-from jobrelay.relay.model import Refusal, State, WorkerFacts
+from jobrelay.relay.model import Refusal, RemovedWorker, State, WorkerFacts
 from jobrelay.relay.names import FENCING
 from jobrelay.relay.pending import FIRST, Turn
 from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_request
@@ -58,7 +58,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     mirrors: Mapping[str, Mirror]
     """By worker; only those that carry the uid of this original."""
     workers: Mapping[str, WorkerFacts]
-    removed: Mapping[str, datetime]
+    removed: Mapping[str, RemovedWorker]
     """Workers that are no longer registered, and since when: by name, and by the uid of the cluster."""
     settings: Settings
     placer: Placer
@@ -278,15 +278,25 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         worker = self.worker_of(run)
         if worker is not None:
             return worker.lost_since
-        if not run.cluster:
-            return max((*self.removed.values(), self.known_since)) if self.known_since is not None else None
-        return self.removed.get(run.uid) or self.removed.get(run.cluster) or self.known_since
+        removed = self._removal(run)
+        return removed.since if removed is not None else self.known_since
+
+    def _removal(self, run: Run) -> RemovedWorker | None:
+        """What is known of the worker of a run that is no longer registered; of an unknown one what was removed last,
+        unless this process began to know workers after that."""
+        if run.cluster:
+            return self.removed.get(run.uid) or self.removed.get(run.cluster)
+        last = max(self.removed.values(), key=lambda each: each.since, default=None)
+        return last if last is not None and self.known_since is not None and last.since > self.known_since else None
 
     def free_at(self, run: Run) -> datetime | None:
         """When the rule for lost workers lets a run go; None while its cluster answers."""
         leased = self.fenced and not self.runs.is_withheld(run)
         grace = self.demand.grace if leased else None
-        return lost_at(self.worker_of(run), self.lost_since(run), self.settings, grace, self.led_since)
+        worker, since = self.worker_of(run), self.lost_since(run)
+        source = worker if worker is not None else self._removal(run)
+        silent = source.silent_since if source is not None else None
+        return lost_at(worker, since, self.settings, grace, self.led_since, silent)
 
     def lease_ends(self, run: Run) -> bool:
         """Whether a run that is out of reach can be waited out.
@@ -367,7 +377,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         if self.frozen and worker.state is not State.LOST:
             return False
         grace = self.demand.grace if self.fenced else None
-        free_at = lost_at(worker, worker.lost_since, self.settings, grace, self.led_since)
+        free_at = lost_at(worker, worker.lost_since, self.settings, grace, self.led_since, worker.silent_since)
         return free_at is not None and free_at <= self.now
 
     # Placement
