@@ -23,6 +23,7 @@ from jobrelay.cli.worker_options import (
     separate_management_options,
     worker_metadata,
 )
+from jobrelay.kinds.authentication.tokenrequests import MIN_TOKEN_SECONDS
 
 if TYPE_CHECKING:
     from jobrelay.operate.applying import Step
@@ -42,7 +43,6 @@ _ORIGIN = click.option(
     help="The relay's --origin, if it was started with one.  [default: that of the management cluster]",
 )  # fmt: skip
 _OUTPUT = output_option("text", "json")
-_MIN_TTL = 600.0
 
 
 class JoinProgress:
@@ -76,7 +76,7 @@ def _names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str,
 
 def _ttl(ctx: click.Context, param: click.Parameter, value: str) -> float:
     found = duration_seconds(ctx, param, value)
-    if found < _MIN_TTL:
+    if found < MIN_TOKEN_SECONDS:
         raise click.BadParameter(f"{value} is too short: API servers issue tokens for 10m or longer.")
     return found
 

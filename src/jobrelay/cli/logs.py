@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from jobrelay.cli.arguments import WORKLOAD, WorkloadName
+from jobrelay.cli.colours import log_prefix
 from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.options import duration_seconds, optional_seconds
 
 if TYPE_CHECKING:
-    from jobrelay.sdk.pod_logs import LogLine, LogOptions
+    from jobrelay.sdk.pod_logs import LogOptions
     from jobrelay.sdk.relay import AsyncRelay, WorkloadLike
 
 __all__ = ["logs", "note", "print_logs"]
@@ -97,12 +98,10 @@ async def print_logs(
 ) -> None:
     """Prints the lines on stdout, and on stderr what is to be known beside them."""
     async for line in relay.logs(workload, options, within=within, note=note):
-        sys.stdout.buffer.write((_lead(line) if prefix else b"") + line.raw)
+        if prefix:
+            click.echo(log_prefix(line.pod, line.container), nl=False)
+        sys.stdout.buffer.write(line.raw)
         sys.stdout.buffer.flush()
-
-
-def _lead(line: LogLine) -> bytes:
-    return f"[{line.pod}/{line.container}] ".encode()
 
 
 def note(text: str) -> None:

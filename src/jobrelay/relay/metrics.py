@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
 
 from jobrelay.apimachinery.times import parse_time
 from jobrelay.kube import KubeError, Object, Request, Response, Transport
@@ -69,9 +69,9 @@ class RelayMetrics:
         if before.end is None and after.end is not None:
             self.finished.labels(namespace, worker, "succeeded" if after.end.succeeded else "failed").inc()
 
-    def text(self) -> bytes:
-        """In Prometheus' text format."""
-        return generate_latest(self.registry)
+    def collect(self) -> Iterable[Metric]:
+        """The present metrics."""
+        return self.registry.collect()
 
 
 class MeteredTransport:

@@ -158,11 +158,11 @@ class OriginalController:
         record = self._state.record(original.uid)
         if not assignment.waiting:
             self._state.reserve(original, assignment.cluster, snapshot.demand)
-        record.committing = True
+        record.commit_started()
         try:
             new = await self._patch(ref, snapshot, _annotation(assignment))
         except BaseException:
-            record.committing = False
+            record.commit_failed()
             self._state.cancel_reservation(kind, original)
             self._dispatcher.enqueue_run(ref)
             raise

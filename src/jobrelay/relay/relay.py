@@ -26,6 +26,7 @@ from jobrelay.kube import (
     SystemClock,
 )
 from jobrelay.kube.clock import deadline
+from jobrelay.kube.metrics import MetricCollector, exposition
 from jobrelay.kube.resource import NAMESPACES
 from jobrelay.relay.admission import AdmissionGate, GateAfterQueues, OpenGate
 from jobrelay.relay.copying.sources import CopySources
@@ -230,12 +231,12 @@ class RelayManager:
         if self.gate is not None:
             watches += self.gate.watches()
             writers += self.gate.writers()
-            for collector in self.gate.collectors():
-                metrics.registry.register(collector)
         for group, runnables in ((Group.CACHES, watches), (Group.LEADER, writers)):
             for runnable in runnables:
                 self.manager.add(runnable, group)
-        metrics.registry.register(RunnablesCollector(lambda: (*self.kinds.caches, *self.manager.members)))
+        runnables_collector = RunnablesCollector(lambda: (*self.kinds.caches, *self.manager.members))
+        queue_collectors = self.gate.collectors() if self.gate is not None else ()
+        self._collectors: tuple[MetricCollector, ...] = (metrics, *queue_collectors, runnables_collector)
 
     def leads(self) -> bool:
         """Whether this replica may write at present."""
@@ -295,7 +296,7 @@ class RelayManager:
             metrics.connected.labels(worker.name).set(worker.connected)
             metrics.live.labels(worker.name).set(worker.live)
             metrics.lookalikes.labels(worker.name).set(self.registry.workers[worker.name].mirrors.unproven)
-        return metrics.text()
+        return exposition(self._collectors)
 
     def preview(self, kind: str, original: Object) -> Explanation:
         """What would be decided about an object of a kind (`jobs.batch`) if it were created as it is."""

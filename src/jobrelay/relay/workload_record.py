@@ -74,6 +74,12 @@ class WorkloadRecord:
             self.assignment = assignment
         self.runs.seen(assignment.run)
 
+    def commit_started(self) -> None:
+        self.committing = True
+
+    def commit_failed(self) -> None:
+        self.committing = False
+
     def committed(self, assignment: WorkerAssignment, *, starts: bool) -> None:
         """This process has written an assignment, which starts a run or names one that was there before."""
         self.assignment, self.committing = assignment, False

@@ -38,9 +38,9 @@ def test_namespaces_that_the_queue_does_not_select_are_refused() -> None:
     decisions = decide(on, workload("x", "q"))
     assert messages(decisions) == {"x": "workload namespace doesn't match ClusterQueue selector"}
     assert decisions.requeues[0].reason == "NamespaceMismatch"
-    on.namespaces["ns"] = {"team": "a"}
+    on.set_namespace("ns", {"team": "a"})
     assert admitted(decide(on, workload("x", "q"))) == ["x"]
-    del on.namespaces["ns"]
+    on.set_namespace("ns", None)
     assert messages(decide(on, workload("x", "q")))["x"].startswith('workload namespace "ns" does not exist')
 
 

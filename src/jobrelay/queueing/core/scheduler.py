@@ -119,10 +119,7 @@ class Scheduler:
 
     def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
         """The labels of a namespace; None if it is gone."""
-        if labels is None:
-            self.snapshot.namespaces.pop(name, None)
-        else:
-            self.snapshot.namespaces[name] = labels
+        self.snapshot.set_namespace(name, labels)
         self._wake_trees({queue for key, queue in self._queue_of.items() if key.startswith(f"{name}/")})
 
     def settle(self, now: float) -> Iterator[Decisions]:

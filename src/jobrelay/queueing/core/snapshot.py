@@ -25,8 +25,7 @@ class Snapshot:
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self.flavors = {each.name: each for each in flavors}
-        self.namespaces: dict[str, Mapping[str, str]] = dict(namespaces or {})
-        """The labels of namespaces, by name."""
+        self._namespaces = dict(namespaces or {})
         self.queues = {each.name: QueueNode(each) for each in queues}
         self.not_ready: set[str] = set()
         """Workloads that hold quota and whose pods are not all ready."""
@@ -78,6 +77,18 @@ class Snapshot:
 
     def remove_flavor(self, name: str) -> None:
         self.flavors.pop(name, None)
+
+    @property
+    def namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        """The labels of namespaces, by name."""
+        return self._namespaces
+
+    def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
+        """The labels of a namespace; None if it is gone."""
+        if labels is None:
+            self._namespaces.pop(name, None)
+        else:
+            self._namespaces[name] = labels
 
     def hold(self, workload: AdmittedWorkload) -> None:
         """A workload holds quota, or holds it in another way than before."""

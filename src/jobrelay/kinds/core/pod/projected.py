@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from jobrelay.apimachinery.field import Path, forbidden, invalid, required
+from jobrelay.kinds.authentication.tokenrequests import MIN_TOKEN_SECONDS
 from jobrelay.kinds.core.pod.common import Errors, Fields, file_mode, local_non_reserved_path
 from jobrelay.kinds.core.pod.env import VOLUME_FIELDS, validate_field_ref, validate_resource_ref
 
@@ -91,7 +92,7 @@ def _projected_keys(source: Fields, taken: set[str], at: Path, path: Path) -> Er
 def _projected_token(source: Fields, at: Path, path: Path) -> Errors:
     errors: Errors = []
     seconds = source.get("expirationSeconds", 0)
-    if seconds < 600:
+    if seconds < MIN_TOKEN_SECONDS:
         detail = "may not specify a duration less than 10 minutes"
         errors.append(invalid(at.child("expirationSeconds"), seconds, detail))
     if seconds > 2**32:
