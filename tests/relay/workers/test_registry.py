@@ -11,7 +11,6 @@ from jobrelay.kube import FakeClock, merge_patch
 from jobrelay.kube.resource import JOBS, SECRETS
 from jobrelay.relay.model import RemovedWorker, State
 from jobrelay.relay.workers import FlagSource, Registry, RejectedKubeconfig, parse_flag
-from jobrelay.relay.workers.multikueue import CLUSTERS
 from jobrelay.workloads import JobAdapter
 from tests.relay.proofs import known_proofs
 
@@ -159,16 +158,6 @@ async def test_a_worker_removed_before_a_restart_is_still_known_as_removed(clock
             assert {name: each.since for name, each in second.removed.items()} == removed
             assert "w2" in removed
             assert second.removed["w2"].silent_since > removed["w2"]
-
-
-async def test_older_spelling_is_read_too(clock: FakeClock) -> None:
-    async with registered(clock, "w1") as (made, registry):
-        old = CLUSTERS["v1beta1"]
-        spec = {"kubeConfig": {"location": "w1-secret", "locationType": "Secret"}}
-        body = {"apiVersion": old.api_version, "kind": old.kind, "metadata": {"name": "old"}, "spec": spec}
-        await made.outside.create(old, body)
-        await advance(clock, 2)
-        assert registry.workers["old"].connected
 
 
 async def test_a_kubeconfig_in_a_file_is_followed(clock: FakeClock, tmp_path: Path) -> None:
