@@ -43,7 +43,7 @@ class LookAlikes:
         """The look-alikes that name an original, by worker and key."""
         return self._found.get(uid, _NONE)
 
-    def take_untold(self, uid: str) -> list[LookAlike]:
+    def take_unreported(self, uid: str) -> list[LookAlike]:
         """Those that no event has told of yet; it is the caller's to do then."""
         return list(self._untold.pop(uid, _NONE).values())
 

@@ -250,7 +250,7 @@ class OriginalController:
 
     def _tell_lookalikes(self, ref: WorkloadRef, snapshot: WorkloadSnapshot) -> None:
         """Record an event for each new look-alike."""
-        untold = self._state.kinds[ref.kind].lookalikes.take_untold(snapshot.original.uid)
+        untold = self._state.kinds[ref.kind].lookalikes.take_unreported(snapshot.original.uid)
         if untold:
             notes = [in_the_way(each) if each in snapshot.unproven else ignored(each) for each in untold]
             self._recorder.record(snapshot.original, [EventNote("LookAlike", note, "Warning") for note in notes])

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 from jobrelay.kube import AlreadyExists, Client, NotFound, Object, connect, find_connection
 from jobrelay.operate.files import files_of, read_file, read_objects
 from jobrelay.operate.kinds import relay_adapters
-from jobrelay.sdk.again import again
 from jobrelay.sdk.delegation import Submission, delegate
 from jobrelay.sdk.errors import RelayError
 from jobrelay.sdk.explaining import explain_workload, sentence_of
@@ -22,6 +21,7 @@ from jobrelay.sdk.names import LEASE, SYSTEM_NAMESPACE, WorkloadName
 from jobrelay.sdk.pod_logs import LogLine, LogOptions
 from jobrelay.sdk.progress import WorkloadProgress
 from jobrelay.sdk.relay_api import RelayUnreachable, query_relay
+from jobrelay.sdk.rerun import rerun_manifest
 from jobrelay.sdk.workload_logs import WorkloadLogs
 from jobrelay.sdk.workloads import find_adapter, get_workload, is_delegated, not_served
 from jobrelay.workloads import Adapter, AdapterConflict, GivenKind
@@ -229,7 +229,7 @@ class AsyncRelay:
                 f"{adapter.resource.kind} {found.key} has not ended yet",
                 f"wait for it: `jobrelay wait {adapter.resource.kind.lower()}/{old} -n {namespace}`",
             )
-        return await self.create(Submission(adapter, again(adapter, found, name)))
+        return await self.create(Submission(adapter, rerun_manifest(adapter, found, name)))
 
     async def find(self, workload: WorkloadLike) -> tuple[Adapter, str, str]:
         """The adapter, name and namespace of a workload."""

@@ -19,7 +19,7 @@ _MOST_BYTES: Final = 512 * 1024
 _SHORT_LINE: Final = 32
 
 
-async def take_logs(pods: MirrorPods, per_pod: int) -> tuple[ContainerLog, ...]:
+async def collect_logs(pods: MirrorPods, per_pod: int) -> tuple[ContainerLog, ...]:
     """The last `per_pod` bytes of each pod's log, shared by its containers; raises KubeError."""
     started = [pod for pod in await pods.list() if has_started(pod)]
     taken: list[ContainerLog] = []
