@@ -70,7 +70,7 @@ class AdmissionCycles:
             await asyncio.sleep(0)
 
     def why(self, key: Key) -> core.Requeue | None:
-        """Why a Workload got no quota when it was last looked at."""
+        """Why a Workload got no quota when it was last considered."""
         return self._waits.get(key)
 
     def tell(self, key: Key) -> None:

@@ -70,7 +70,7 @@ class MirrorQueue:
         self.queue.add(ref)
 
     def take_probe(self, ref: WorkloadRef) -> bool:
-        """Whether a workload is to be probed; it is the caller's to do then."""
+        """Whether a workload is to be probed; the caller probes it then."""
         if ref not in self._probes:
             return False
         self._probes.discard(ref)

@@ -63,7 +63,7 @@ class SnapshotBuilder:
     """Joins all that is known about one workload.
 
     `backlog` says how many mirrors of a worker wait in its queue, `priority_of` what a PriorityClass is worth. `looks`
-    are closer looks at pods that somebody has asked for.
+    are inspections of pods that were made on request.
     """
 
     def __init__(

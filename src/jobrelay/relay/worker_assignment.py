@@ -37,7 +37,7 @@ _LONGEST_WHY = 300
 """What is kept of earlier runs must not make the annotation large."""
 
 _LONGEST = 16 * 1024
-"""Of the text of an assignment with so many runs; a longer one is not read."""
+"""Of the text of an assignment with that many runs; a longer one is not read."""
 
 
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):

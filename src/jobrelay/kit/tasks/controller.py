@@ -44,7 +44,7 @@ class TaskRunner(Protocol):
 
 
 class TaskController(JobController):
-    """Runs Jobs with `managedBy: <managed_by>` as tasks of a runner, and looks at them every `poll` seconds."""
+    """Runs Jobs with `managedBy: <managed_by>` as tasks of a runner, and polls them every `poll` seconds."""
 
     def __init__(
         self,

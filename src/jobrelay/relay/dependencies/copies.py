@@ -2,7 +2,7 @@
 
 A copy of a ConfigMap or a Secret has a name that depends on its contents. Workloads that need the same contents share
 it, and a changed source gives another copy beside it: one that is in use is never changed. The digest in the name is
-keyed, since a plain one would let whoever sees the name guess a short password.
+keyed, since a plain one would let anyone who sees the name guess a short password.
 
 A copy carries a proof, as mirrors do (`jobrelay.relay.proofs`). Only what has a valid one is ever deleted, and only
 what has also the right contents is used: an object of that name that somebody else made is left alone.

@@ -52,7 +52,7 @@ async def _take(client: Client, pod: Object, container: str, size: int) -> Conta
 
 
 async def last_bytes(chunks: AsyncIterator[bytes], size: int) -> tuple[bytes, bool]:
-    """The last whole lines within so many bytes, and whether something before them was left out.
+    """The last whole lines within this number of bytes, and whether something before them was left out.
 
     Of a last line that is longer alone, its end.
     """

@@ -1,6 +1,6 @@
 """Keeps the logs of one worker's mirrors before they are removed.
 
-A mirror is removed in two steps: first its log is taken by a task of its own, then the mirror is looked at again and
+A mirror is removed in two steps: first its log is read by a task of its own, then the mirror is reconciled again and
 removed. So a log never occupies the controller. Each takes a few seconds at most, over a connection of its own, since a
 kubelet that hangs says nothing about the API server of its cluster. After one that took too long, mirrors of this
 worker are removed without their logs for a while.

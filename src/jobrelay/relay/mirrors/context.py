@@ -1,4 +1,4 @@
-"""What every action on the mirrors of one worker needs, and how the worker's refusals are remembered and told."""
+"""What every action on the mirrors of one worker needs, and how the worker's refusals are remembered and reported."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ class KueueGate:
         return owner is not None and (owner.api_version.rpartition("/")[0], owner.kind) in self._kinds
 
     def all_changed(self) -> None:
-        """Have all queued originals looked at again."""
+        """Queue all originals that have a Workload again."""
         for workload in self._objects.workloads:
             self._workload_changed(None, workload)
 

@@ -136,7 +136,7 @@ class _WorkerNodes:
 
 
 class FitEstimate(NamedTuple):
-    """What is known of a fit without looking at single nodes."""
+    """What is known of a fit without going through the nodes."""
 
     room: bool
     """Whether all pods may fit now; if not, they certainly do not."""

@@ -2,7 +2,7 @@
 
 Both are decided on whenever one of them changes. A write that others were faster with is a conflict, after which the
 decision is made again; so a volume is never bound to two claims. Users may create claims without end: a change makes
-only those be looked at again that it may concern, one at a time, and what they are compared with is decoded once.
+only those be reconciled again that it may concern, one at a time, and what they are compared with is decoded once.
 """
 
 from __future__ import annotations
