@@ -73,7 +73,7 @@ class AdmissionCycles:
         """Why a Workload got no quota when it was last considered."""
         return self._waits.get(key)
 
-    def tell(self, key: Key) -> None:
+    def report_waiting(self, key: Key) -> None:
         """Write why a Workload waits, if it still does a little later."""
         self.controller.queue.add_after(key, _MESSAGE_DELAY)
 

@@ -268,7 +268,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def unnamed_cluster(self) -> bool:
-        """Whether the assignment does not say by its uid which cluster it means, and that can be told now."""
+        """Whether the assignment names no cluster uid although it is known by now."""
         worker = self.workers.get(self.runs_on)
         named = self.assignment is None or self.assignment.uid != ""
         return not named and worker is not None and worker.connected and worker.identity != ""

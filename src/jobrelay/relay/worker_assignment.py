@@ -51,7 +51,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from other runs of the workload."""
+        """What distinguishes it from other runs of the workload."""
         return self.uid or self.cluster, self.epoch
 
 

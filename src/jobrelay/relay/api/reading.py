@@ -1,7 +1,7 @@
 """What the relay reads for a caller: the workloads that they may see, and one of them with its pods on its worker.
 
-The caller's rights are those to the originals. Whoever may not list a kind in a namespace sees none of it, and is told
-so. Workers are read as the relay, by a connection of their own.
+The caller's rights are those to the originals. A caller who may not list a kind in a namespace sees none of it, and is
+told so. Workers are read as the relay, by a connection of their own.
 """
 
 from __future__ import annotations

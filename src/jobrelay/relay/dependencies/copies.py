@@ -92,7 +92,7 @@ def make_copy(source: Object, of: ObjectName, keys: ProofKeys, origin: str, clus
 
 
 def is_copy(found: Object, target: ObjectName, keys: ProofKeys, origin: str, clusters: Sequence[str]) -> bool:
-    """Whether an object on a worker is a copy that we made there, as far as its metadata tell."""
+    """Whether an object on a worker is a copy that we made there, judged by its metadata."""
     labels, annotations = found.metadata.labels, found.metadata.annotations
     if labels.get(ORIGIN) != origin or COPY not in labels:
         return False
@@ -101,7 +101,7 @@ def is_copy(found: Object, target: ObjectName, keys: ProofKeys, origin: str, clu
 
 
 def is_unchanged(found: Object, target: ObjectName, keys: ProofKeys, origin: str) -> bool:
-    """Whether a copy holds what it was made with, as far as that can be told for its kind."""
+    """Whether a copy holds what it was made with, as far as that can be checked for its kind."""
     if target.resource not in _EXACT:
         return True
     annotations = found.metadata.annotations

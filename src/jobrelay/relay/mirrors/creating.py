@@ -46,7 +46,7 @@ async def provide(
     except CopyFailed as error:
         if error.kind:
             context.metrics.copies.labels(context.worker.name, error.kind, "failed").inc()
-        context.refused(snapshot, str(error), same_shape=False, told="CopyFailed" if error.kind else "Refused")
+        context.refused(snapshot, str(error), same_shape=False, event="CopyFailed" if error.kind else "Refused")
         context.enqueue_original(ref)
     except KubeError as error:
         _count_failure(context, ref, snapshot, error)
@@ -88,8 +88,8 @@ async def create_mirror(
     if snapshot.assignment.admission and not again:
         return  # the queue that admits it reports its start
     note = f"Mirror created {'again ' if again else ''}on {context.worker.name}"
-    told = EventNote("MirrorCreated", note, "Warning" if again else "Normal")
-    context.recorder.record(ObjectReference.of(original, resource), [told])
+    event = EventNote("MirrorCreated", note, "Warning" if again else "Normal")
+    context.recorder.record(ObjectReference.of(original, resource), [event])
 
 
 async def _send(

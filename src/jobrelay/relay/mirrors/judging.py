@@ -50,7 +50,7 @@ def judge(context: MirrorContext, ref: WorkloadRef, snapshot: WorkloadSnapshot, 
     elif found.metadata.controller is not None:
         _foreign(context, ref, snapshot, found)  # a child of something, which has inherited our marks
     elif marked and uid == snapshot.original.uid:
-        context.enqueue_original(ref)  # it tells of this look-alike, and the end of that starts the next attempt
+        context.enqueue_original(ref)  # it reports this look-alike, and the end of that starts the next attempt
     elif uid == snapshot.original.uid or (marked and not uid):
         _unmarked(context, ref, snapshot, found, ORIGIN_UID if marked else ORIGIN)
     else:

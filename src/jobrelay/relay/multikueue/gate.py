@@ -33,7 +33,7 @@ from jobrelay.workloads import Adapter
 
 
 class KueueGate:
-    """Answers for originals from Kueue's objects, and tells whose answers may have changed."""
+    """Answers for originals from Kueue's objects, and notifies of those whose answers may have changed."""
 
     def __init__(
         self,
