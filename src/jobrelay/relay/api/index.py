@@ -110,7 +110,7 @@ class _Scope:
 
 
 class WorkloadIndex:
-    """The rows of all originals of some kinds, once `fill` has returned; then `row_changed` is called for each change."""
+    """The rows of all originals of some kinds, once `fill` has returned; then each change calls `row_changed`."""
 
     def __init__(self, kinds: Mapping[str, WorkloadKind], row_changed: RowChanged) -> None:
         self._kinds, self._row_changed = kinds, row_changed
