@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from jobrelay.cli.explanation import explanation_lines
-from jobrelay.cli.listing import told_of
+from jobrelay.cli.listing import reason_of
 from tests.relay.fleets import Fleet, MakeFleet
 
 from .fleets import answering_fleet, call
@@ -62,7 +62,7 @@ def test_the_text_has_the_place_in_line_and_when_it_will_start() -> None:
     found = VERDICTS | {"line": {"place": 3, "of": 12, **times, "claims": "west"}}
     starts = "starts between 2026-01-01T12:00:00Z and 2026-01-01T12:05:00Z"
     assert f"  line      3 of 12, {starts}; west is kept free for it" in list(explanation_lines(found))
-    assert told_of({"sentence": "Waits for room.", "line": {"place": 1, "of": 2}}) == "Place 1 of 2. Waits for room."
+    assert reason_of({"sentence": "Waits for room.", "line": {"place": 1, "of": 2}}) == "Place 1 of 2. Waits for room."
 
 
 async def test_the_relay_is_asked(fleet: MakeFleet) -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from jobrelay.cli import root
 from jobrelay.cli.kinds import Kinds
 from jobrelay.cli.management import Management
-from jobrelay.cli.top.looking import FleetSource
+from jobrelay.cli.top.fleet_source import FleetSource
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.names import BASE, service_host
 from jobrelay.relay.api.registration import Registered

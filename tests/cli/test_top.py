@@ -1,4 +1,4 @@
-"""`jobrelay top`: one look for programs, the screen by its keys, and the whole in a real terminal."""
+"""`jobrelay top`: one snapshot for programs, the screen by its keys, and the whole in a real terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.widgets import DataTable, Input, Log, Static
 
 from jobrelay.cli.top.app import TopApp
 from jobrelay.cli.top.fleet_snapshot import FleetSnapshot, Row, matching, ordered, summary
-from jobrelay.cli.top.once import print_look
+from jobrelay.cli.top.once import print_snapshot
 from jobrelay.kube import ConnectError
 from jobrelay.relay.worker_view import WorkerView
 from tests.relay.fleets import MakeFleet
@@ -40,12 +40,12 @@ ROWS = (
 class Scripted:
     """A source that shows what it is given."""
 
-    def __init__(self, *looks: FleetSnapshot | Exception) -> None:
-        self.looks = list(looks) or [FleetSnapshot((EAST, WEST), ROWS)]
+    def __init__(self, *snapshots: FleetSnapshot | Exception) -> None:
+        self.snapshots = list(snapshots) or [FleetSnapshot((EAST, WEST), ROWS)]
         self.asked: list[str] = []
 
-    async def look(self) -> FleetSnapshot:
-        found = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+    async def snapshot(self) -> FleetSnapshot:
+        found = self.snapshots.pop(0) if len(self.snapshots) > 1 else self.snapshots[0]
         if isinstance(found, Exception):
             raise found
         return found
@@ -170,7 +170,7 @@ Job      old     Complete   east      1     5s
 
 
 def test_one_look_is_a_table_with_a_summary_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
-    print_look(FleetSnapshot((EAST, WEST), ROWS, "no relay is running"), "table", everywhere=False)
+    print_snapshot(FleetSnapshot((EAST, WEST), ROWS, "no relay is running"), "table", everywhere=False)
     printed = capsys.readouterr()
     assert printed.out == TABLE
     assert printed.err == (
@@ -195,7 +195,7 @@ async def test_one_look_at_a_fleet_is_what_get_shows(fleet: MakeFleet) -> None:
 
 def test_without_a_terminal_it_says_how_to_look_once() -> None:
     result = run("top")
-    assert (result.returncode, "hint: print one look with --once" in result.stderr) == (2, True)
+    assert (result.returncode, "hint: print one snapshot with --once" in result.stderr) == (2, True)
 
 
 async def test_in_a_terminal_it_shows_the_fleet_and_ends_by_q(fleet: MakeFleet) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jobrelay.kube import Client, ConnectError, FakeClock, KubeError, Object
 from jobrelay.kube.objects import decode_object
 from jobrelay.kube.resource import CONFIGMAPS, JOBS
+from jobrelay.relay.kept_logs.collecting import last_bytes
 from jobrelay.relay.kept_logs.keeper import WITHIN, LogKeeper, LogStore
 from jobrelay.relay.kept_logs.kept import (
     AT,
@@ -31,7 +32,6 @@ from jobrelay.relay.kept_logs.kept import (
 )
 from jobrelay.relay.kept_logs.reading import kept_notice, read_kept
 from jobrelay.relay.kept_logs.sweep import due
-from jobrelay.relay.kept_logs.taking import last_bytes
 from jobrelay.relay.snapshot import WorkloadSnapshot
 
 from .api import talking

@@ -61,11 +61,11 @@ def test_each_is_told_once_and_again_if_it_is_another_object() -> None:
     held = LookAlikes()
     held.add("u1", look_alike(PLACE))
     held.add("u1", look_alike(PLACE))
-    assert held.take_untold("u1") == [look_alike(PLACE)]
+    assert held.take_unreported("u1") == [look_alike(PLACE)]
     held.add("u1", look_alike(PLACE))
-    assert held.take_untold("u1") == []
+    assert held.take_unreported("u1") == []
     held.add("u1", look_alike(PLACE, "x2"))
-    assert held.take_untold("u1") == [look_alike(PLACE, "x2")]
+    assert held.take_unreported("u1") == [look_alike(PLACE, "x2")]
     held.forget_worker("a")
     assert not held.of("u1")
 

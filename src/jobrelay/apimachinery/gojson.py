@@ -236,7 +236,7 @@ class _Scanner:
             raise self.stop("after top-level value")
 
     def enters(self, closing: list[str]) -> bool:
-        """Reads a value, but of a collection that is not empty only how it begins; whether it was such a one."""
+        """Read a value; only the start of a collection that is not empty. Returns whether it was such a collection."""
         char = self.peek()
         if not char or char not in "{[":
             self.scalar(char)

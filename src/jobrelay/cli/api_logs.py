@@ -34,7 +34,7 @@ async def print_api_logs(
 ) -> bool:
     """Prints the log of a workload, once something of it has started; returns whether the API is served.
 
-    Raises Failure if nothing has started `within` so many seconds, which do not count if it is followed, and KubeError.
+    Raises Failure if nothing has started `within` that many seconds, unless the log is followed, and KubeError.
     """
     end = math.inf if options.follow else time.monotonic() + within
     query = {

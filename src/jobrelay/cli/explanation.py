@@ -76,7 +76,7 @@ def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _queue(found: Mapping[str, Any]) -> Iterator[str]:
-    """Its place in a queue, the quotas that were looked at, and what would be with other ones."""
+    """Its place in a queue, the quotas that were considered, and what would happen with others."""
     if not found:
         return
     place = f", place {found['position']} of {found['pending']}" if "position" in found else ""

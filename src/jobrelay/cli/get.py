@@ -110,7 +110,7 @@ async def _get(
             found["jobs"], problem = await rows_of(client, management, jobs)
         if others.adapters or what == "workloads":
             found["workloads"], problem = await rows_of(client, management, others)
-        _tell(problem)
+        _print_note(problem)
     _print(found, output, everywhere, single="/" in what)
 
 
@@ -118,7 +118,7 @@ async def get_workers(output: str, management: Management) -> None:
     """Print workers alone."""
     async with management.connect() as client:
         found, problem = await _workers(client, management, management.namespace(None), output)
-        _tell(problem)
+        _print_note(problem)
     _print({"workers": found}, output, everywhere=False, single=False)
 
 
@@ -135,7 +135,7 @@ async def _workers(
     return [worker_row(each) if output in _FOR_PEOPLE else msgspec.to_builtins(each) for each in views], problem
 
 
-def _tell(problem: str) -> None:
+def _print_note(problem: str) -> None:
     """Say on stderr that the relay could not be asked."""
     if problem:
         note, _, hint = problem.partition("\nhint: ")

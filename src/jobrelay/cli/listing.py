@@ -21,7 +21,7 @@ from jobrelay.sdk.relay_api import RelayReply, try_query_relay
 from jobrelay.sdk.workloads import find_adapter, get_workload, is_delegated, not_served
 from jobrelay.workloads import Adapter
 
-__all__ = ["Listing", "choose", "rows_of", "told_of", "with_view"]
+__all__ = ["Listing", "choose", "reason_of", "rows_of", "with_view"]
 
 Row = dict[str, Any]
 _KNOWN_BY_STAGE: Final = {"Running": "Running", "NotRunning": "NotRunning", "WorkerLost": "Lost", "Frozen": "Lost"}
@@ -110,7 +110,7 @@ def with_view(row: Row, view: Mapping[str, Any]) -> Row:
 
     `why` is empty for workloads that run or have finished, and have no trouble.
     """
-    sentence, status = told_of(view), row["status"]
+    sentence, status = reason_of(view), row["status"]
     stage = view.get("stage", "")
     if status in ("Running", "NotRunning") or (status, stage) == ("Waiting", "NotRunning"):
         status = _KNOWN_BY_STAGE.get(stage, status)
@@ -119,7 +119,7 @@ def with_view(row: Row, view: Mapping[str, Any]) -> Row:
     return {**row, "status": status, "why": "" if quiet else sentence, "sentence": sentence}
 
 
-def told_of(view: Mapping[str, Any]) -> str:
+def reason_of(view: Mapping[str, Any]) -> str:
     """What the relay says about a workload: its place in line, if it is in line, and its sentence."""
     line = line_text(view.get("line"))
     sentence = str(view.get("sentence", ""))

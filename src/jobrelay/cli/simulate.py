@@ -58,7 +58,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
     "--seeds", metavar="NUMBER|A-B", callback=_seeds, default="100", show_default=True,
     help="How many runs, from seed 0 on, or the first and the last seed.",
 )  # fmt: skip
-@click.option("--seed", metavar="SEED", type=click.IntRange(0), help="Run this seed alone, and tell what happened.")
+@click.option("--seed", metavar="SEED", type=click.IntRange(0), help="Run this seed alone, and print what happened.")
 @click.option(
     "--server", type=click.Choice([MIXED, "model", "embedded"]), default=MIXED, show_default=True,
     help="The API server of the clusters: the embedded cluster's, a faster model of it, or the model except for every "

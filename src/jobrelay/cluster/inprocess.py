@@ -100,5 +100,5 @@ def _usual_fields(media: str, date: str) -> Headers:
 
 @functools.lru_cache(64)
 def _http_date(seconds: int) -> str:
-    """A time as every HTTP server with a clock tells it."""
+    """A time in the format of the HTTP Date header."""
     return formatdate(seconds, usegmt=True)

@@ -102,7 +102,7 @@ class RunObserver:
             await asyncio.gather(jobs, pods, synced, return_exceptions=True)
 
     async def until(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Wait until something holds, which is looked at after each change; False if it did not in time."""
+        """Wait until a condition holds, evaluated after each change; False if it did not in time."""
         try:
             async with deadline(self._clock, seconds):
                 while not holds():

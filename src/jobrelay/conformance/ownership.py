@@ -42,7 +42,7 @@ class StatusWriteTrace:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """What can be told about the controller of a Job; `alive` is None if there is no trace of it at all."""
+    """What is known about the controller of a Job; `alive` is None if there is no trace of it at all."""
 
     controller: str
     alive: bool | None
@@ -62,7 +62,7 @@ class Ownership:
 
 
 def ownership(job: Obj, leases: Iterable[Obj], jobs: Iterable[Obj], now: datetime) -> Ownership:
-    """Whose a Job is, told from the Leases and other Jobs of its cluster."""
+    """Who controls a Job, inferred from the Leases and other Jobs of its cluster."""
     controller = controller_of(job)
     writes = [trace for each in (job, *jobs) if controller_of(each) == controller for trace in _traces(each)]
     latest = max(writes, key=lambda each: each.time, default=None)
@@ -109,7 +109,7 @@ def _time(text: Any) -> datetime | None:
 
 
 def _names(lease: Obj, controller: str) -> bool:
-    """Whether a Lease is that of a controller, as far as names tell."""
+    """Whether a Lease is that of a controller, judged by its name."""
     metadata = lease["metadata"]
     place = (metadata.get("namespace", ""), metadata["name"])
     if controller == BUILT_IN_CONTROLLER or place[0] == "kube-node-lease":

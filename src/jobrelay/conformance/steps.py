@@ -2,8 +2,8 @@
 
 Everything here is a pure function of the two versions. A write changes either the spec or the status, so a step in
 which the status is the same breaks no rule about statuses, whatever the spec has become. The rules of the API server
-come first; what breaks one of them is not looked at further. Each check of the others gets a `JobStep` and says what is
-wrong, or nothing.
+come first; a step that breaks one of them is not checked further. Each check of the others gets a `JobStep` and says
+what is wrong, or nothing.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ async def _ready(client: Client, namespace: str, clock: Clock) -> None:
 
 async def left_behind(client: Client, now: datetime, *, running: bool = False) -> dict[str, set[str]]:
     """The namespaces with objects of earlier runs, by the name of the run; with `running` also of runs that may still
-    be going. What may not be listed is not looked at."""
+    be going. What may not be listed is left out."""
     found: dict[str, set[str]] = {}
     for resource in (NAMESPACES, JOBS):
         with suppress(Forbidden):

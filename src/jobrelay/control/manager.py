@@ -4,7 +4,7 @@ A group starts when all members of the group before it are ready: first servers,
 synced, then controllers, and last what may run only while this process is the leader. Groups stop in reverse order, so
 that a controller never runs without its caches.
 
-A runnable that raises an exception stops the manager, and `run` raises that exception, so that whoever supervises the
+A runnable that raises an exception stops the manager, and `run` raises that exception, so that what supervises the
 process can start it again.
 """
 

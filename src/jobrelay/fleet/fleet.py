@@ -98,7 +98,7 @@ class Fleet:
         await self.start_relay()
 
     async def _wait_ready(self, processes: Sequence[FleetProcess]) -> None:
-        """Waits for all at once, and tells of each in their order; the first that fails ends it."""
+        """Waits for all at once, and reports each in order; the first that fails ends it."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 waiting = [tasks.create_task(each.wait_ready()) for each in processes]

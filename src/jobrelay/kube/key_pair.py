@@ -1,4 +1,4 @@
-"""A certificate with its key. It is apart from `pki`, since whoever only keeps one needs no cryptography."""
+"""A certificate with its key. It is apart from `pki`, since code that only holds one needs no cryptography."""
 
 from __future__ import annotations
 

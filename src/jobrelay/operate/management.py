@@ -115,7 +115,7 @@ def _cluster_rules() -> list[Manifest]:
 
 
 def _queue_rules() -> list[Manifest]:
-    """What admission by queues needs, where their kinds are served. The Lease tells whether Kueue's manager leads.
+    """What admission by queues needs, where their kinds are served. The Lease says whether Kueue's manager leads.
     Where it does not, the relay puts its webhooks into configurations that are installed without any, and has the
     definitions whose versions differ converted by itself.
 

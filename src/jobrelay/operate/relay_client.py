@@ -85,7 +85,7 @@ async def api_explanation(
 
 
 async def api_workers(client: Client, namespace: str | None) -> list[dict[str, Any]]:
-    """The workers, as `WorkerView`s: of users that may not see them, what the overview of their namespace tells."""
+    """The workers, as `WorkerView`s; for users who may not read them, as the overview of their namespace shows them."""
     try:
         found: list[dict[str, Any]] = (await _read(client, _WORKERS.path()))["items"]
     except Forbidden:

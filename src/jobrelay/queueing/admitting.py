@@ -70,10 +70,10 @@ class AdmissionCycles:
             await asyncio.sleep(0)
 
     def why(self, key: Key) -> core.Requeue | None:
-        """Why a Workload got no quota when it was last looked at."""
+        """Why a Workload got no quota when it was last considered."""
         return self._waits.get(key)
 
-    def tell(self, key: Key) -> None:
+    def report_waiting(self, key: Key) -> None:
         """Write why a Workload waits, if it still does a little later."""
         self.controller.queue.add_after(key, _MESSAGE_DELAY)
 

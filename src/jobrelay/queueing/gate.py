@@ -68,7 +68,7 @@ class QueueingGate:
             self.metrics,
             config,
             clock,
-            tell=self.admission.tell,
+            report_waiting=self.admission.report_waiting,
             leads=parts.leads,
             grace=parts.grace,
         )

@@ -96,7 +96,7 @@ def explain_workload(
 
 
 def _arithmetic(why: core.Requeue | None) -> list[dict[str, Any]]:
-    """The quotas that were looked at for it."""
+    """The quotas that were considered for it."""
     if why is None or why.assignment is None:
         return []
     return [

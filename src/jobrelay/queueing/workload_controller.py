@@ -24,7 +24,7 @@ _WORKERS: Final = 8
 class WorkloadController:
     """One step of a Workload at a time; changes of its queues concern all Workloads in them.
 
-    `tell` makes the scheduler write why a Workload waits for quota.
+    `report_waiting` makes the scheduler write why a Workload waits for quota.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class WorkloadController:
         config: core.Config,
         clock: Clock,
         *,
-        tell: Callable[[Key], None],
+        report_waiting: Callable[[Key], None],
         leads: Callable[[], bool],
         grace: float,
     ) -> None:
-        self._tell = tell
+        self._report_waiting = report_waiting
         self._objects, self._writer, self._recorder, self._metrics = objects, writer, recorder, metrics
         self._config, self._clock, self._leads = config, clock, leads
         self.controller: Controller[Key] = Controller(
@@ -79,7 +79,7 @@ class WorkloadController:
         queues = self._objects.facts_of(key.namespace, view.spec.queue_name)
         step = next_step(view, str(key), queues, self._config, now)
         if step.tell_again:
-            self._tell(key)
+            self._report_waiting(key)
         try:
             if step.spec is not None:
                 await self._writer.patch(workload, step.spec)

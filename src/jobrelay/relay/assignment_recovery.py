@@ -60,5 +60,5 @@ def refuse_epoch(problem: str) -> OriginalDecision:
 
 
 def unproven(snapshot: WorkloadSnapshot) -> OriginalDecision:
-    """Look-alikes are where mirrors would be. The controller tells of each by an event."""
+    """Look-alikes are where mirrors would be. The controller reports each by an event."""
     return OriginalDecision(Stage.FROZEN, f"Nothing is started: {'; '.join(map(in_the_way, snapshot.unproven))}.")

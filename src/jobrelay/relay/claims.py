@@ -19,11 +19,11 @@ from jobrelay.relay.placement.candidate import Candidate
 
 T = TypeVar("T", bound=Hashable)
 PATIENCE: Final = 600.0
-"""A workload waits for at least so many seconds before it claims a worker."""
+"""How many seconds a workload waits at least before it claims a worker."""
 TIMES_TYPICAL: Final = 8.0
-"""And for so many times the typical wait of those that were placed lately."""
+"""And how many times the typical wait of recently placed workloads."""
 SHARE: Final = 10
-"""At most one of so many workers is claimed, on average over time."""
+"""On average over time, at most one in this number of workers is claimed."""
 _LATELY: Final = 500
 """Of how many workloads the waits count in the typical one."""
 

@@ -70,7 +70,7 @@ class MirrorQueue:
         self.queue.add(ref)
 
     def take_probe(self, ref: WorkloadRef) -> bool:
-        """Whether a workload is to be probed; it is the caller's to do then."""
+        """Whether a workload is to be probed; the caller probes it then."""
         if ref not in self._probes:
             return False
         self._probes.discard(ref)
@@ -286,7 +286,7 @@ class Dispatcher:
     def _lookalike_event(
         self, worker: WorkerConnection, kind: WorkloadKind, old: Object | None, new: Object | None
     ) -> None:
-        """Queue the originals that a look-alike names or named: they tell of it, or may have waited for its end."""
+        """Queue the originals that a look-alike names or named: they report it, or may have waited for its end."""
         self._state.lookalike_changed(kind, worker.name, worker.is_self, old, new)
         if new is not None and old is None:
             log.warning("not a mirror: its proof is not valid", worker=worker.name, object=str(new.key))

@@ -138,7 +138,7 @@ def _unfenced(snapshot: WorkloadSnapshot) -> str:
 
 
 def _lookalikes(snapshot: WorkloadSnapshot) -> Iterator[str]:
-    """Of each look-alike what its event tells; of many, only the first ones."""
+    """The message of each look-alike's event; of many, only the first ones."""
     found = list(snapshot.lookalikes.values())
     for each in found[:_MAX_LOOKALIKES]:
         yield in_the_way(each) if each in snapshot.unproven else ignored(each)

@@ -25,7 +25,7 @@ _MOST_ESTIMATED: Final = 500
 
 
 class LinePlace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A place in line: 1 is the first `of` so many. Times are empty if nothing is known of durations."""
+    """A place in line: 1 is the first, `of` is the length of the line. Times are empty if durations are not known."""
 
     place: int
     of: int

@@ -1,7 +1,7 @@
 """Objects on workers that have our label and the uid of an original, but are not proven to be its mirror.
 
-A look-alike is never reported, adopted, changed or deleted. Each one is told once, by an event on the original that it
-names, and for as long as it exists by `jobrelay explain` and a metric.
+A look-alike is never reported, adopted, changed or deleted. Each one is reported once, by an event on the original that
+it names, and for as long as it exists by `jobrelay explain` and a metric.
 
 What it may do to its original depends on where it is. Anywhere else than the mirror would be it does nothing at all. In
 the very place of a mirror (namespace and name, on a worker that answers) it may be a real one, whose annotations were
@@ -43,8 +43,8 @@ class LookAlikes:
         """The look-alikes that name an original, by worker and key."""
         return self._found.get(uid, _NONE)
 
-    def take_untold(self, uid: str) -> list[LookAlike]:
-        """Those that no event has told of yet; it is the caller's to do then."""
+    def take_unreported(self, uid: str) -> list[LookAlike]:
+        """Those that no event has reported yet; the caller reports them."""
         return list(self._untold.pop(uid, _NONE).values())
 
     def add(self, named: str, found: LookAlike) -> None:
@@ -69,12 +69,12 @@ class LookAlikes:
 
 
 def ignored(found: LookAlike) -> str:
-    """What is told of a look-alike that is not where a mirror would be."""
+    """The message about a look-alike that is not where a mirror would be."""
     return f"{found} claims to be a mirror of this without a valid proof; it is ignored"
 
 
 def in_the_way(found: LookAlike) -> str:
-    """What is told of one that is: it may be a mirror."""
+    """The message about one that is: it may be a mirror."""
     return (
         f"{found} is where the mirror of this would be and names it, but its proof is not valid: it may be the mirror, "
         "and is left alone; delete it there, or restore the Secret with the key that it was created with"

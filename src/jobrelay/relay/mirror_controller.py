@@ -1,4 +1,4 @@
-"""Reconciles the mirrors on one worker: has done what `reconcile_mirror` decides, by the actions of `mirrors`.
+"""Reconciles the mirrors on one worker: carries out what `reconcile_mirror` decides, by the actions of `mirrors`.
 
 Each worker has its own controller, with its own queue and a limit on concurrent requests, so a worker that hangs delays
 nothing but its own mirrors.
@@ -111,7 +111,7 @@ class MirrorController:
     async def _create_with_dependencies(
         self, ref: WorkloadRef, kind: WorkloadKind, snapshot: WorkloadSnapshot
     ) -> MirrorDecision:
-        """Have there what the mirror needs, then decide again: much may have happened meanwhile."""
+        """Provide what the mirror needs on the worker, then decide again: much may have happened meanwhile."""
         async with AsyncExitStack() as stack:
             copies = await provide(self._context, self._dependencies, ref, snapshot, stack)
             fresh = self._snapshot(ref, kind) if copies is not None else None

@@ -44,7 +44,7 @@ class Capacity:
 
 
 class ClockReading(msgspec.Struct, frozen=True):
-    """A worker's clock at one moment, as its answers tell it."""
+    """A worker's clock at one moment, from the Date headers of its answers."""
 
     earliest: datetime
     """Its time is not before this."""
@@ -95,7 +95,7 @@ class WorkerFacts(msgspec.Struct, frozen=True):
     namespaces: tuple[str, ...] = ()
     """The only namespaces that it serves; all if empty."""
     clock: ClockReading | None = None
-    """Its clock now; None while it has not told its time."""
+    """Its clock now; None while no answer had its time."""
     silent_since: datetime | None = None
     """Like `lost_since`, but by this process's own observation and monotonic time: neither a clock that jumps nor that
     of another replica has a part in it."""

@@ -65,7 +65,7 @@ class OriginalController:
     def decision(self, ref: WorkloadRef) -> tuple[WorkloadSnapshot, OriginalDecision] | None:
         """What is to be done about a workload now, and the snapshot behind it; None if there is no such original.
 
-        For those who ask about it: what is known of its pods is told too, which decides nothing.
+        For requests about it: the sentence includes what is known of its pods, which decides nothing.
         """
         return self._decide(ref, pods=True)
 
@@ -91,9 +91,9 @@ class OriginalController:
         snapshot, decision = found
         if decision.stage is Stage.NOT_OURS and not decision.events:
             return None
-        self._tell_lookalikes(ref, snapshot)
+        self._report_lookalikes(ref, snapshot)
         if snapshot.assignment is None:
-            self._tell(snapshot.original, misspelled(snapshot.original.metadata.annotations), snapshot)
+            self._record_events(snapshot.original, misspelled(snapshot.original.metadata.annotations), snapshot)
         self._follow_line(ref, snapshot, decision)
         waits = decision.stage in (Stage.MOVING, Stage.MIRRORING, Stage.ADMISSION) and snapshot.mirror is None
         if waits:
@@ -150,7 +150,7 @@ class OriginalController:
                     self._ask(obj, worker)
         except NotFound:
             return None  # deleted: the watch will report it
-        self._tell(obj, decision.events, snapshot)
+        self._record_events(obj, decision.events, snapshot)
         return Result(requeue_after=decision.requeue_after) if decision.requeue_after is not None else None
 
     async def _commit(self, ref: WorkloadRef, snapshot: WorkloadSnapshot, action: decisions.CommitAssignment) -> Object:
@@ -225,7 +225,7 @@ class OriginalController:
             raise
 
     async def _read_again(self, ref: WorkloadRef, known: Object) -> None:
-        """The watch is behind: what it has not told yet is read, since no write to the known version can succeed."""
+        """The watch is behind: read the newer version, since no write to the known one can succeed."""
         kind = self._state.kinds[ref.kind]
         with suppress(KubeError):
             found = await self._client.get(kind.adapter.resource, known.name, known.namespace)
@@ -248,22 +248,22 @@ class OriginalController:
         note = f"The API server refused the whole status: {error}"
         self._recorder.record(original, [EventNote("StatusRefused", note, "Warning")])
 
-    def _tell_lookalikes(self, ref: WorkloadRef, snapshot: WorkloadSnapshot) -> None:
+    def _report_lookalikes(self, ref: WorkloadRef, snapshot: WorkloadSnapshot) -> None:
         """Record an event for each new look-alike."""
-        untold = self._state.kinds[ref.kind].lookalikes.take_untold(snapshot.original.uid)
-        if untold:
-            notes = [in_the_way(each) if each in snapshot.unproven else ignored(each) for each in untold]
+        unreported = self._state.kinds[ref.kind].lookalikes.take_unreported(snapshot.original.uid)
+        if unreported:
+            notes = [in_the_way(each) if each in snapshot.unproven else ignored(each) for each in unreported]
             self._recorder.record(snapshot.original, [EventNote("LookAlike", note, "Warning") for note in notes])
 
-    def _tell(self, original: Object, tells: tuple[EventNote, ...], snapshot: WorkloadSnapshot) -> None:
+    def _record_events(self, original: Object, notes: tuple[EventNote, ...], snapshot: WorkloadSnapshot) -> None:
         """Record each event once per epoch."""
-        if not tells:
+        if not notes:
             return
         record = self._state.record(original.uid)
         epoch = snapshot.assignment.epoch if snapshot.assignment is not None else 0
         about = ObjectReference.of(original, snapshot.adapter.resource)
-        self._recorder.record(about, [tell for tell in tells if record.first_report(tell.reason, epoch)])
-        if any(tell.reason == "Finished" for tell in tells):
+        self._recorder.record(about, [note for note in notes if record.first_report(note.reason, epoch)])
+        if any(note.reason == "Finished" for note in notes):
             self._state.forget_record(original.uid)
 
 

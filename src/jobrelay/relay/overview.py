@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jobrelay.apimachinery.times import format_time
 from jobrelay.kube import KubeError, Object
 from jobrelay.relay.explain import DelegatedWorkload, workload_view
-from jobrelay.relay.mirror_pods.looks import MOST, LookedAt
+from jobrelay.relay.mirror_pods.inspector import MOST, InspectedMirror
 from jobrelay.relay.model import Capacity, WorkerFacts
 from jobrelay.relay.original_decision import OriginalDecision, Stage
 from jobrelay.relay.run_history import run_history
@@ -84,10 +84,10 @@ async def delegated(
 ) -> AsyncIterator[tuple[WorkloadKind, Object, DelegatedWorkload]]:
     """The delegated workloads of these kinds, in all namespaces or in one; lets other tasks run between batches.
 
-    The pods of the first ones that seem to have a problem are looked at.
+    The pods of the first ones that seem to have a problem are inspected.
     """
     places = relay.line_places()
-    looks = MOST
+    left = MOST
     for kind in kinds:
         chosen = [obj for obj in kind.originals if namespace in ("", obj.namespace)]
         for start in range(0, len(chosen), _BATCH):
@@ -98,25 +98,25 @@ async def delegated(
                 if (found := relay.originals.decision(WorkloadRef(kind.name, obj.key))) is not None
                 and found[1].stage is not Stage.NOT_OURS
             ]
-            wanted = [_looked_at(snapshot) for _, (snapshot, _) in decided if snapshot.pods.unclear][:looks]
+            wanted = [_inspected(snapshot) for _, (snapshot, _) in decided if snapshot.pods.unclear][:left]
             if wanted:
-                looks -= len(wanted)
-                await relay.looks.take(wanted)
+                left -= len(wanted)
+                await relay.inspector.inspect(wanted)
                 seen = {each.mirror.uid for each in wanted}
                 decided = [(obj, _decided_again(relay, kind, found, seen)) for obj, found in decided]
             for obj, found in decided:
                 yield kind, obj, workload_view(*found, places.get(WorkloadRef(kind.name, obj.key)))
 
 
-def _looked_at(snapshot: WorkloadSnapshot) -> LookedAt:
+def _inspected(snapshot: WorkloadSnapshot) -> InspectedMirror:
     assert snapshot.mirror is not None
-    return LookedAt(snapshot.mirror.worker, snapshot.adapter, snapshot.mirror.obj)
+    return InspectedMirror(snapshot.mirror.worker, snapshot.adapter, snapshot.mirror.obj)
 
 
 def _decided_again(
     relay: RelayManager, kind: WorkloadKind, found: tuple[WorkloadSnapshot, OriginalDecision], seen: Container[str]
 ) -> tuple[WorkloadSnapshot, OriginalDecision]:
-    """The decision about a workload whose pods were looked at meanwhile, or the one before if they were not."""
+    """The decision about a workload whose pods were inspected meanwhile, or the one before if they were not."""
     mirror, key = found[0].mirror, found[0].original.key
     if mirror is None or mirror.obj.uid not in seen:
         return found
@@ -130,14 +130,14 @@ async def workload_views(relay: RelayManager, namespace: str = "") -> AsyncItera
 
 
 async def on_worker_of(relay: RelayManager, ref: WorkloadRef) -> dict[str, Any]:
-    """The runs of one workload, and what a look at its pods shows: their number by phase, or why that is not known."""
+    """The runs of one workload, and its pods by phase as an inspection finds them, or why they are not known."""
     original = relay.state.kinds[ref.kind].originals.get(ref.key)
     runs = run_history(assignment_of(original)) if original is not None else []
     found = {"runs": runs} if runs else {}
     try:
-        look = await relay.look_at(ref)
+        inspection = await relay.inspect_pods(ref)
     except TimeoutError:
         return {**found, "podsUnknown": "its worker did not answer in time"}
     except KubeError as error:
         return {**found, "podsUnknown": f"its worker cannot be read: {error}"}
-    return {**found, "pods": dict(look.phases)} if look is not None else found
+    return {**found, "pods": dict(inspection.phases)} if inspection is not None else found

@@ -1,9 +1,9 @@
 """Proofs that an object on a worker is a mirror that a relay of this management cluster has created.
 
-Labels and annotations identify nobody: whoever may create Jobs in some namespace of a worker can copy them. So a mirror
-carries a keyed digest (HMAC-SHA256) of everything that says which run it is and where it has to be: origin, kind and
-uid of the original, cluster, namespace, name and epoch. The keys are in a Secret of the management cluster and never
-leave it. A proof that is copied to another place, or beside another epoch, is not valid there.
+Labels and annotations prove nothing: anyone who may create Jobs in some namespace of a worker can copy them. So a
+mirror carries a keyed digest (HMAC-SHA256) of everything that says which run it is and where it has to be: origin, kind
+and uid of the original, cluster, namespace, name and epoch. The keys are in a Secret of the management cluster and
+never leave it. A proof that is copied to another place, or beside another epoch, is not valid there.
 
 A proof cannot contain the uid of the mirror itself, which its API server chooses when the request is over. So someone
 who may create Jobs in the very namespace can delete a mirror and put a copy with the same proof in its place. Against

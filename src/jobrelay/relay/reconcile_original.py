@@ -48,7 +48,7 @@ from jobrelay.workloads.names import ASSIGNMENT
 _MAX_JUMP: Final = 1000
 """By how much the epoch of a mirror may exceed that of the assignment, which may come from a backup."""
 _LOOK_AGAIN: Final = 5.0
-"""How often it is looked at what only time changes: clocks, and workers that were not seen yet; in seconds."""
+"""How often to check what only time changes: clocks, and workers that were not seen yet; in seconds."""
 
 
 def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:

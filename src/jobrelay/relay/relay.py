@@ -39,8 +39,8 @@ from jobrelay.relay.kept_logs.sweep import KeptLogSweep
 from jobrelay.relay.leader_transport import LeaderTransport
 from jobrelay.relay.line_view import LinePlace, line_places
 from jobrelay.relay.metrics import MeteredTransport, RelayMetrics
-from jobrelay.relay.mirror_pods.looks import LookedAt, Looks
-from jobrelay.relay.mirror_pods.seen import PodInspection
+from jobrelay.relay.mirror_pods.inspector import InspectedMirror, PodInspector
+from jobrelay.relay.mirror_pods.observed import PodInspection
 from jobrelay.relay.multikueue.dispatching import Dispatching
 from jobrelay.relay.multikueue.leader import LeaderContext
 from jobrelay.relay.multikueue.multikueue import MultiKueue, MultiKueueGate
@@ -51,7 +51,7 @@ from jobrelay.relay.priorities import PriorityClasses
 from jobrelay.relay.settings import Settings
 from jobrelay.relay.snapshot_builder import SnapshotBuilder
 from jobrelay.relay.state import RelayState
-from jobrelay.relay.supposed import WORKER, suppose
+from jobrelay.relay.what_if import WORKER, place_with_changes
 from jobrelay.relay.worker_controllers import WorkerControllers
 from jobrelay.relay.workers import (
     Connect,
@@ -171,7 +171,7 @@ class RelayManager:
             answers = GateAfterQueues(self.gate.verdict, answers)
         answers.subscribe(self.dispatcher.admission_changed)
         priorities = PriorityClasses(client, clock=clock, random=random, silence=SILENCE)
-        self.looks = Looks(self.reach, clock)
+        self.inspector = PodInspector(self.reach, clock)
         self.snapshots = SnapshotBuilder(
             self.state,
             self.registry,
@@ -181,7 +181,7 @@ class RelayManager:
             answers,
             self.dispatcher.pending,
             priorities.value,
-            self.looks,
+            self.inspector,
         )
         recorder = EventRecorder(
             client, "jobrelay.dev/relay", identity, clock=clock, random=random, rate=EVENTS_PER_SECOND
@@ -273,15 +273,15 @@ class RelayManager:
             raise ConnectError(known.reason if known is not None else "it is not registered")
         return known.spec.access.connection
 
-    async def look_at(self, ref: WorkloadRef) -> PodInspection | None:
-        """A closer look at the pods of a workload's present run; None if it has no mirror. Raises KubeError, and
+    async def inspect_pods(self, ref: WorkloadRef) -> PodInspection | None:
+        """An inspection of the pods of a workload's present run; None if it has no mirror. Raises KubeError, and
         TimeoutError if its worker takes too long."""
         found = self.originals.decision(ref)
         mirror = found[0].mirror if found is not None else None
         if found is None or mirror is None:
             return None
         async with deadline(self._clock, READ_TIMEOUT):
-            return await self.looks.take_one(LookedAt(mirror.worker, found[0].adapter, mirror.obj))
+            return await self.inspector.inspect_one(InspectedMirror(mirror.worker, found[0].adapter, mirror.obj))
 
     def metrics_text(self) -> bytes:
         """All metrics in Prometheus' text format."""
@@ -317,7 +317,7 @@ class RelayManager:
             snapshot, of_workers = found[0], [each for each in changes if each.startswith(WORKER)]
             quotas = [each for each in changes if each not in of_workers]
             queue = self.gate.explain(snapshot.adapter, snapshot.original, quotas) if self.gate is not None else None
-            supposed = suppose(snapshot, of_workers) if of_workers else None
+            supposed = place_with_changes(snapshot, of_workers) if of_workers else None
             return explain(*found, self.line_places().get(ref), queue, supposed)
         kind = self.kinds.kinds[ref.kind]
         problem = self.kinds.problem(kind)

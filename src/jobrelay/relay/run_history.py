@@ -8,7 +8,7 @@ from jobrelay.relay.worker_assignment import WorkerAssignment
 
 
 def run_history(to: WorkerAssignment | None) -> list[dict[str, Any]]:
-    """The runs that an assignment tells of, the latest first: the present one, earlier ones, and those that may still
+    """The runs that an assignment records, the latest first: the present one, earlier ones, and those that may still
     exist somewhere."""
     if to is None:
         return []

@@ -44,7 +44,7 @@ class KnownRun(msgspec.Struct, frozen=True):
     committed_here: bool = False
     """Whether this process wrote its assignment, so that nobody else can have sent its creation."""
     sent: bool = False
-    """Whether this process sent the creation of its mirror, and was not told that it had no effect."""
+    """Whether this process sent the creation of its mirror, and no answer said that it had no effect."""
     released: bool = False
     """Whether this process sent something that lets its mirror run: a creation that does not suspend it, a release."""
     unsettled_at: float | None = None

@@ -44,6 +44,6 @@ class Changes:
         last.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Return once a condition is true, which is looked at now and after each notification."""
+        """Return once a condition is true; it is evaluated now and after each notification."""
         while not condition():
             await self._next.wait()

@@ -21,7 +21,7 @@ from jobrelay.relay.dependencies.texts import lacks
 from jobrelay.relay.fencing import NO_STOPS, Lease, LeaseStops, clock_problem
 from jobrelay.relay.health import frozen, lost_at
 from jobrelay.relay.lookalikes import LookAlike
-from jobrelay.relay.mirror_pods.seen import NOTHING_SEEN, PodsSeen
+from jobrelay.relay.mirror_pods.observed import NOTHING_OBSERVED, ObservedPods
 from jobrelay.relay.model import Refusal, RemovedWorker, State, WorkerFacts
 from jobrelay.relay.names import FENCING
 from jobrelay.relay.pending import FIRST, Turn
@@ -104,7 +104,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     """From the name of a PriorityClass, which may be empty, to its value."""
     find_turn: Callable[[WorkloadRef, str, LineRank], Turn] = lambda ref, group, rank: FIRST
     """From a workload, its group and its rank to its turn in line."""
-    pods_of: Callable[[Mirror], PodsSeen] = lambda mirror: NOTHING_SEEN
+    pods_of: Callable[[Mirror], ObservedPods] = lambda mirror: NOTHING_OBSERVED
     """From a mirror to what is known of its pods."""
 
     @property
@@ -227,9 +227,9 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         return tuple(each for own, each in found if each is not None and each.own_cluster is own)
 
     @cached_property
-    def pods(self) -> PodsSeen:
+    def pods(self) -> ObservedPods:
         """What is known of the pods of the present run."""
-        return self.pods_of(self.mirror) if self.mirror is not None else NOTHING_SEEN
+        return self.pods_of(self.mirror) if self.mirror is not None else NOTHING_OBSERVED
 
     def proof(self, worker: str, name: str) -> str:
         """The proof of the mirror of the current epoch on a worker, under this name."""
@@ -268,7 +268,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def unnamed_cluster(self) -> bool:
-        """Whether the assignment does not say by its uid which cluster it means, and that can be told now."""
+        """Whether the assignment names no cluster uid although it is known by now."""
         worker = self.workers.get(self.runs_on)
         named = self.assignment is None or self.assignment.uid != ""
         return not named and worker is not None and worker.connected and worker.identity != ""

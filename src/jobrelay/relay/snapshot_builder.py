@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from jobrelay.kube import Object
 from jobrelay.relay.admission import AdmissionGate
 from jobrelay.relay.fencing import NO_STOPS
-from jobrelay.relay.mirror_pods.looks import Looks
-from jobrelay.relay.mirror_pods.seen import NOTHING_SEEN, PodsSeen, pods_seen
+from jobrelay.relay.mirror_pods.inspector import PodInspector
+from jobrelay.relay.mirror_pods.observed import NOTHING_OBSERVED, ObservedPods, observed_pods
 from jobrelay.relay.model import Refusal, WorkerFacts
 from jobrelay.relay.pending import PendingWorkloads
 from jobrelay.relay.placement import PlacementPolicy, Placer
@@ -30,8 +30,8 @@ _MOST_PODS: Final = 200
 """How many pods of one mirror are looked through."""
 
 
-def _no_pods(mirror: Mirror) -> PodsSeen:
-    return NOTHING_SEEN
+def _no_pods(mirror: Mirror) -> ObservedPods:
+    return NOTHING_OBSERVED
 
 
 class _LazyFacts(Mapping[str, WorkerFacts]):
@@ -63,7 +63,7 @@ class SnapshotBuilder:
     """Joins all that is known about one workload.
 
     `backlog` says how many mirrors of a worker wait in its queue, `priority_of` what a PriorityClass is worth. `looks`
-    are closer looks at pods that somebody has asked for.
+    are inspections of pods that were made on request.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class SnapshotBuilder:
         gate: AdmissionGate,
         line: PendingWorkloads[WorkloadRef],
         priority_of: Callable[[str], int],
-        looks: Looks,
+        inspector: PodInspector,
     ) -> None:
-        self._gate, self._looks = gate, looks
+        self._gate, self._inspector = gate, inspector
         self._state, self._registry, self._backlog = state, registry, backlog
         self._placer, self._policies, self._line, self._priority_of = placer, policies, line, priority_of
 
@@ -130,12 +130,12 @@ class SnapshotBuilder:
             facts = replace(facts, end=replace(facts.end, at=self._state.ended_at(worker, mirror.uid)))
         return Mirror(worker, mirror, facts, epoch_of(mirror))
 
-    def _pods_of(self, mirror: Mirror) -> PodsSeen:
+    def _pods_of(self, mirror: Mirror) -> ObservedPods:
         worker = self._registry.workers.get(mirror.worker)
         if worker is None:
-            return NOTHING_SEEN
+            return NOTHING_OBSERVED
         pods, now = worker.pods_of(mirror.obj.uid)[:_MOST_PODS], worker.time or self._state.clock.now()
-        return pods_seen(mirror.facts, pods, self._looks.known(mirror.obj), now)
+        return observed_pods(mirror.facts, pods, self._inspector.known(mirror.obj), now)
 
     def _led(self) -> datetime:
         """When this replica began to lead, as its clock shows it now."""

@@ -55,7 +55,7 @@ class RelayState:
         self._stale: dict[str, set[str]] = {}
         self._starting: dict[str, dict[str, _Starting]] = {}
         self._ended: dict[str, dict[str, float]] = {}
-        """By worker and uid of a mirror that does not tell when it ended: when that was seen, in monotonic time."""
+        """By worker and uid of a mirror that does not record when it ended: when that was seen, in monotonic time."""
         self.shapes: Mapping[str, Mapping[str, Refusal | None]] = MappingProxyType(self._shapes)
         """By worker and shape of workloads: None if it accepted one, or why it refused one."""
         self.durations = RunDurations()
@@ -157,7 +157,7 @@ class RelayState:
             self._ended.setdefault(worker, {}).setdefault(new.uid, self.clock.monotonic())
 
     def ended_at(self, worker: str, mirror_uid: str) -> datetime | None:
-        """When the end of a mirror that does not tell its time was first seen."""
+        """When the end of a mirror that does not record its time was first seen."""
         seen = self._ended.get(worker, {}).get(mirror_uid)
         return self.clock.now() - timedelta(seconds=self.clock.monotonic() - seen) if seen is not None else None
 

@@ -1,4 +1,4 @@
-"""Decides when the status of a mirror is written to its original, and says what it tells of the run.
+"""Decides when the status of a mirror is written to its original, and describes the run by it.
 
 A status is written at once if more than counts has changed, otherwise together with the next change. Of a workload that
 is suspended until it is admitted, none is written before it is resumed.
@@ -41,7 +41,7 @@ def return_status(snapshot: WorkloadSnapshot, mirror: Mirror) -> OriginalDecisio
         return OriginalDecision(Stage.MIRRORING, sentence)
     stage, sentence = _stage(snapshot, mirror), _where(snapshot, mirror)
     if facts.deleting and facts.end is None:
-        return OriginalDecision(stage, sentence)  # what it tells of its deletion is not about the workload
+        return OriginalDecision(stage, sentence)  # its deletion says nothing about the workload
     if snapshot.about_to_resume:
         return OriginalDecision(Stage.ADMISSION, f"{mirror.worker} has let it in; it shows that when it is resumed.")
     status = snapshot.adapter.merged_status(snapshot.original, mirror.obj)

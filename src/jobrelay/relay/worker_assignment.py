@@ -34,7 +34,7 @@ _LONGEST_WHY = 300
 """What is kept of earlier runs must not make the annotation large."""
 
 _LONGEST = 16 * 1024
-"""Of the text of an assignment with so many runs; a longer one is not read."""
+"""Of the text of an assignment with that many runs; a longer one is not read."""
 
 
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,7 +48,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from other runs of the workload."""
+        """What distinguishes it from other runs of the workload."""
         return self.uid or self.cluster, self.epoch
 
 

@@ -32,7 +32,7 @@ class _RunningWorker:
         self.events: asyncio.Task[None] | None = None
         """Runs while the worker is connected."""
         self.unfit = worker.mirrors.unfit
-        """The kinds that it could not run when it was last looked at."""
+        """The kinds that it could not run when it was last checked."""
         self.sweep: asyncio.Task[None] | None = None
         """Runs if anything may be copied there."""
         self.keeper: LogKeeper | None = None
@@ -100,7 +100,7 @@ class WorkerControllers:
         self._dispatcher.pending.retry_soon()
 
     def _keys_changed(self) -> None:
-        """Have all mirrors looked at again, so that they get proofs by the new key."""
+        """Queue all mirrors again, so that they get proofs by the new key."""
         for running in self._running.values():
             if running.worker.connected:
                 self._dispatcher.worker_connected(running.worker)

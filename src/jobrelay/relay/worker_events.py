@@ -1,8 +1,8 @@
 """Warning events of a worker that concern a mirror, recorded on its original.
 
-Whoever inspects a Job on the management cluster should read there why its pods do not start: FailedScheduling, BackOff,
-FailedMount, FailedCreate and so on. They come from one watch of the worker's Warning events, which is optional: a
-worker that forbids reading events works without it.
+A user who describes a Job on the management cluster should see there why its pods do not start: FailedScheduling,
+BackOff, FailedMount, FailedCreate and so on. They come from one watch of the worker's Warning events, which is
+optional: a worker that forbids reading events works without it.
 
 Whether a pod belongs to a mirror is judged by its name, since events carry no labels and pods may not be readable.
 """

@@ -69,7 +69,7 @@ class WorkloadRecord:
         self.status_held_since = None
 
     def found(self, assignment: WorkerAssignment) -> None:
-        """An original has this assignment, whoever wrote it."""
+        """An original has this assignment; another process may have written it."""
         if self.assignment is None:
             self.assignment = assignment
         self.runs.seen(assignment.run)

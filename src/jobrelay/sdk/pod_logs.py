@@ -26,12 +26,12 @@ class LogOptions:
 
     container: str = ""
     tail: int | None = None
-    """Only so many of the last lines of each container."""
+    """Only this number of last lines of each container."""
     follow: bool = False
     index: int | None = None
     """Only the pods of this completion index of an indexed Job."""
     since: float | None = None
-    """Only what was written within so many seconds."""
+    """Only what was written within the last so many seconds."""
     timestamps: bool = False
     """Whether each line begins with its time."""
 

@@ -225,7 +225,7 @@ class AsyncRelay:
 
     async def rerun(self, workload: WorkloadLike, name: str = "") -> SubmittedWorkload:
         """Create a new workload from one that has ended, under a name that the server makes if none is given."""
-        from jobrelay.sdk.again import again
+        from jobrelay.sdk.rerun import rerun_manifest
 
         adapter, old, namespace = await self.find(workload)
         found = await self._delegated(adapter, old, namespace)
@@ -234,7 +234,7 @@ class AsyncRelay:
                 f"{adapter.resource.kind} {found.key} has not ended yet",
                 f"wait for it: `jobrelay wait {adapter.resource.kind.lower()}/{old} -n {namespace}`",
             )
-        return await self.create(Submission(adapter, again(adapter, found, name)))
+        return await self.create(Submission(adapter, rerun_manifest(adapter, found, name)))
 
     async def find(self, workload: WorkloadLike) -> tuple[Adapter, str, str]:
         """The adapter, name and namespace of a workload."""

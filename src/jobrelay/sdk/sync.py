@@ -83,7 +83,7 @@ class Relay:
         *,
         note: Callable[[str], None] = lambda _: None,
     ) -> WorkloadResult:
-        """Wait for the end of a workload, for so many seconds at most; raises WaitTimeout."""
+        """Wait for the end of a workload, for at most `timeout` seconds; raises WaitTimeout."""
         return self._call(self._relay.wait(workload, within, note=note))
 
     def logs(

@@ -51,7 +51,7 @@ class WorkloadLogs:
         return f"{self._adapter.resource.kind.lower()}/{self._name}"
 
     async def read(self, emit: Emit, within: float) -> None:
-        """What there is, of the last run; waits so many seconds for its first pod. Raises RelayError and KubeError."""
+        """The log of the last run so far; waits these seconds for its first pod. Raises RelayError and KubeError."""
         end = asyncio.get_running_loop().time() + within
         original = await get_workload(self._client, self._adapter, self._name, self._namespace)
         to = assignment_of(original)

@@ -119,7 +119,7 @@ def jobrelay_fleet(
 def jobrelay_kubeconfig(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """Sets KUBECONFIG to the fleet's management cluster if the test uses a fleet, otherwise to the cluster.
 
-    The official client reads the variable when it is imported, so it is told again.
+    The official client reads the variable only when it is imported, so its setting is updated as well.
     """
     fixture = "jobrelay_fleet" if "jobrelay_fleet" in request.fixturenames else "jobrelay_cluster"
     kubeconfig: pathlib.Path = request.getfixturevalue(fixture).kubeconfig

@@ -30,7 +30,7 @@ class SessionClusters:
         self._numbers = itertools.count(1)
 
     def namespace_for(self, test: str) -> str:
-        """A name that no other test of this session gets, and that tells whose it is."""
+        """A name that is unique in this session and includes the name of the test."""
         words = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:_LONGEST].strip("-")
         return f"{words or 'test'}-{next(self._numbers)}"
 

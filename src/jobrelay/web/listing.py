@@ -99,6 +99,6 @@ class Pagination(msgspec.Struct, frozen=True):
 
 
 def pages_of(page: int, total: int) -> Pagination:
-    """The place of a page of a list with so many rows."""
+    """The place of a page in a list with this number of rows."""
     first = (page - 1) * SIZE + 1
     return Pagination(page, max(1, ceil(total / SIZE)), min(first, total), min(page * SIZE, total), total)

@@ -186,9 +186,9 @@ def _described(error: Exception) -> tuple[HTTPStatus, str, str]:
         case OperateError():
             return HTTPStatus.NOT_FOUND, "There is no such workload", error.hint
         case BadRequest():
-            return HTTPStatus.BAD_REQUEST, "This cannot be shown", "look at the address of the page"
+            return HTTPStatus.BAD_REQUEST, "This cannot be shown", "check the address of the page"
         case ValueError():
             return HTTPStatus.NOT_FOUND, "There is no such page", ""
         case ProtocolError():
-            return HTTPStatus.BAD_GATEWAY, "An answer cannot be understood", "look at what serves the relay's API"
-    return HTTPStatus.BAD_GATEWAY, "The management cluster does not answer", "look at the connection to it"
+            return HTTPStatus.BAD_GATEWAY, "An answer cannot be understood", "check what serves the relay's API"
+    return HTTPStatus.BAD_GATEWAY, "The management cluster does not answer", "check the connection to it"

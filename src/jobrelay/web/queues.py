@@ -1,6 +1,6 @@
 """Queues as their page shows them: from the statuses of Kueue's objects, which count what waits and what is used.
 
-Pure functions of decoded objects. Only some of the Workloads that wait are looked at, since there may be many.
+Pure functions of decoded objects. Only some of the pending Workloads are read, since there may be many.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def _check(target: Opaque, verb: str) -> Opaque:
 
 
 def declare_functions() -> None:
-    """A selector of fields or labels changes nothing: no rule of RBAC looks at it."""
+    """A field or label selector changes nothing: RBAC ignores it."""
     impls: dict[str, Callable[..., Any]] = {field: _field(field) for field in ("subresource", "namespace", "name")}
     impls |= dict.fromkeys(("fieldSelector", "labelSelector"), lambda target, text: target)
     declare("path", f"{AUTHORIZER}.(string) {PATH_CHECK}", _path)

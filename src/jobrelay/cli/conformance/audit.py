@@ -17,7 +17,7 @@ __all__ = ["JobAudit"]
 
 
 class JobAudit:
-    """Watches Jobs, tells what an auditor finds, and records what it was shown.
+    """Watches Jobs, reports what an auditor finds, and records what it was shown.
 
     Only Jobs that are created while it watches are judged from their beginning on.
     """

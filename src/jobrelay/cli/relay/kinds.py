@@ -2,7 +2,7 @@
 
 A relay has the same kinds for as long as it runs. When ConfigMaps change what is described, the command ends the relay
 and starts another one with the new kinds, as it does when it has lost its leadership; nothing on clusters is touched by
-that. A description that cannot be used is left out. That is logged, and told by an event of its ConfigMap.
+that. A description that cannot be used is left out. That is logged, and reported by an event of its ConfigMap.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class KindSource:
         await self._config_maps.wait_synced()
         before, (self._used, problems) = self._used, self._look()
         self.changed.clear()
-        self._tell(problems)
+        self._report(problems)
         if before is not None:
             log.info("workload kinds of ConfigMaps", **changes(before, self._used))
         return load_adapters(given=self._used)
@@ -73,12 +73,12 @@ class KindSource:
             return  # nobody has asked yet
         taken, problems = self._look()
         if taken != self._used:
-            self.changed.set()  # problems are told when the new kinds are asked for
+            self.changed.set()  # problems are reported when the new kinds are read
         else:
             self.changed.clear()
-            self._tell(problems)
+            self._report(problems)
 
-    def _tell(self, problems: Sequence[KindProblem]) -> None:
+    def _report(self, problems: Sequence[KindProblem]) -> None:
         for problem in problems:
             if problem in self._told:
                 continue

@@ -16,7 +16,7 @@ from jobrelay.cli.options import duration_seconds
 from jobrelay.cli.output import output_option
 
 if TYPE_CHECKING:
-    from jobrelay.cli.top.looking import FleetSource
+    from jobrelay.cli.top.fleet_source import FleetSource
 
 __all__ = ["top"]
 
@@ -24,11 +24,11 @@ __all__ = ["top"]
 @click.command(short_help="Watch workers and workloads, and look into them.")
 @NAMESPACE
 @click.option("-A", "--all-namespaces", is_flag=True, help="Show workloads of all namespaces.")
-@click.option("--once", is_flag=True, help="Print one look and end.")
+@click.option("--once", is_flag=True, help="Print one snapshot and end.")
 @output_option("table", "json", help="Output format of --once.")
 @click.option(
     "--interval", metavar="DURATION", callback=duration_seconds, default="2s", show_default=True,
-    help="How long to wait between two looks.",
+    help="How long to wait between two snapshots.",
 )  # fmt: skip
 @kind_options
 @management_options
@@ -52,7 +52,7 @@ def top(
     jobrelay top --once -o json
     """
     if not once and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("a screen needs a terminal", "print one look with --once")
+        raise Failure("a screen needs a terminal", "print one snapshot with --once")
     opening = _source(kinds, management, namespace, everywhere=all_namespaces)
     run(_print(opening, output, all_namespaces) if once else _watch(opening, interval, all_namespaces))
 
@@ -61,17 +61,17 @@ def top(
 async def _source(
     kinds: Kinds, management: Management, namespace: str | None, *, everywhere: bool
 ) -> AsyncIterator[FleetSource]:
-    from jobrelay.cli.top.looking import FleetSource
+    from jobrelay.cli.top.fleet_source import FleetSource
 
     async with kinds.relay(management, namespace) as relay:
         yield FleetSource(relay, management, kinds, everywhere=everywhere)
 
 
 async def _print(opening: AbstractAsyncContextManager[FleetSource], output: str, everywhere: bool) -> None:
-    from jobrelay.cli.top.once import print_look
+    from jobrelay.cli.top.once import print_snapshot
 
     async with opening as source:
-        print_look(await source.look(), output, everywhere=everywhere)
+        print_snapshot(await source.snapshot(), output, everywhere=everywhere)
 
 
 async def _watch(opening: AbstractAsyncContextManager[FleetSource], interval: float, everywhere: bool) -> None:

@@ -1,7 +1,7 @@
 """The screen of `jobrelay top`.
 
-A task takes a look after each interval and shows it; while one fails, the last one stays, with the error above it. The
-workload that the cursor is on stays chosen when rows come and go.
+A task takes a snapshot after each interval and shows it; while one fails, the last one stays, with the error above it.
+The workload under the cursor stays selected when rows come and go.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TopApp(App[None]):
         super().__init__()
         self._source, self._interval = source, interval
         self._columns = workload_columns(everywhere)
-        self._look = FleetSnapshot((), ())
+        self._snapshot = FleetSnapshot((), ())
         self._words, self._order, self._reverse = "", ORDERS[0], False
         self._shown: list[Row] = []
 
@@ -80,15 +80,15 @@ class TopApp(App[None]):
         self.action_refresh()
 
     def action_refresh(self) -> None:
-        """Takes a look in the background; one that is still under way is given up for it only if it has failed."""
-        if not any(each.group == "look" and each.is_running for each in self.workers):
-            self.run_worker(self._take_look(), group="look", exit_on_error=False)
+        """Takes a snapshot in the background; one that is still under way is given up for it only if it has failed."""
+        if not any(each.group == "snapshot" and each.is_running for each in self.workers):
+            self.run_worker(self._take_snapshot(), group="snapshot", exit_on_error=False)
 
-    async def _take_look(self) -> None:
+    async def _take_snapshot(self) -> None:
         try:
-            self._look = await self._source.look()
+            self._snapshot = await self._source.snapshot()
         except (KubeError, OperateError) as error:
-            self._say(f"{summary(self._look)} · {str(error).partition(chr(10))[0]}")
+            self._say(f"{summary(self._snapshot)} · {str(error).partition(chr(10))[0]}")
             return
         self._show()
 
@@ -99,11 +99,11 @@ class TopApp(App[None]):
         """Fills both tables with what was seen last."""
         arrow = "↓" if self._reverse else "↑"
         filtered = f" · filter: {self._words}" if self._words else ""
-        note = f" · {self._look.problem}" if self._look.problem else ""
-        self._say(f"{summary(self._look)} · by {self._order} {arrow}{filtered}{note}")
+        note = f" · {self._snapshot.problem}" if self._snapshot.problem else ""
+        self._say(f"{summary(self._snapshot)} · by {self._order} {arrow}{filtered}{note}")
         workers = self.query_one("#workers", DataTable)
         workers.clear()
-        for view in self._look.workers:
+        for view in self._snapshot.workers:
             row = worker_row(view)
             workers.add_row(*(_cell(row, column) for column in WORKER_COLUMNS))
         self._show_workloads()
@@ -111,7 +111,7 @@ class TopApp(App[None]):
     def _show_workloads(self) -> None:
         table = self.query_one("#workloads", DataTable)
         chosen = self.chosen
-        self._shown = ordered(matching(self._look.workloads, self._words), self._order, reverse=self._reverse)
+        self._shown = ordered(matching(self._snapshot.workloads, self._words), self._order, reverse=self._reverse)
         table.clear()
         for row in self._shown:
             table.add_row(*(_cell(row, column) for column in self._columns))

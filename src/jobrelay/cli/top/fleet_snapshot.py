@@ -36,7 +36,7 @@ class FleetSnapshot:
 class TopSource(Protocol):
     """Where the screen has its data from."""
 
-    async def look(self) -> FleetSnapshot:
+    async def snapshot(self) -> FleetSnapshot:
         """A new snapshot; raises KubeError and RelayError."""
         ...
 
@@ -76,11 +76,11 @@ def _rank(row: Row, column: str) -> tuple[int, str]:
     return 0, "" if value is None else str(value)
 
 
-def summary(look: FleetSnapshot) -> str:
+def summary(snapshot: FleetSnapshot) -> str:
     """`2 of 3 workers connected · 4 workloads: 3 running, 1 waiting`."""
-    connected = sum(each.connected for each in look.workers)
-    counts = Counter(str(row["status"]).lower() for row in look.workloads)
+    connected = sum(each.connected for each in snapshot.workers)
+    counts = Counter(str(row["status"]).lower() for row in snapshot.workloads)
     parts = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     number = counts.total()
     workloads = f"{number} workload{'s' * (number != 1)}{': ' if parts else ''}{parts}"
-    return f"{connected} of {len(look.workers)} workers connected · {workloads}"
+    return f"{connected} of {len(snapshot.workers)} workers connected · {workloads}"

@@ -27,7 +27,7 @@ _LATE: Final = "request did not complete within requested timeout - context dead
 
 
 class OutboundCall(NamedTuple):
-    """A request to a target, which may take so many seconds."""
+    """A request to a target, with its time limit in seconds."""
 
     target: CallTarget
     body: bytes

@@ -2,8 +2,8 @@
 
 A webhook's answer has to be awaited, and what handles requests does not wait between reading the stored object and
 storing the new one. So it is told apart from it: `convert` gives a conversion that was made before, or raises
-`ConversionNeeded`; whoever awaits the request then calls the webhook and starts again, with the same time and the same
-generated names (`attempt`). What only shows objects converts them first (`shown`), all of a list with one call.
+`ConversionNeeded`; the caller that awaits the request calls the webhook and starts again, with the same time and the
+same generated names (`attempt`). What only shows objects converts them first (`shown`), all of a list with one call.
 Requests to resources without a webhook take no part in any of this.
 """
 
@@ -217,7 +217,7 @@ class WebhookForm:
 
 
 def for_request(served: ServedResource, verb: str) -> ServedResource:
-    """A resource as one request uses it. Whoever gets a single object wants to know that its webhook works."""
+    """A resource as one request uses it. A GET of a single object fails if its webhook does."""
     if served.webhook is None:
         return served
     return served.webhook.bound(served, shared=verb != "get")

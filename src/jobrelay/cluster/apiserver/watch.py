@@ -287,7 +287,7 @@ def _wants_state(options: ListOptions, version: int) -> bool:
 
 
 def _state(made: _Watch, items: Iterable[Item], version: int) -> list[bytes]:
-    """The events that tell the state of the moment at which a watch begins."""
+    """The events for the state at the start of a watch."""
     initial = [made.initial(item) for item in items if made.selection.matches(item)]
     if made.options.bookmarks:
         initial.append(made.bookmark(version, _INITIAL_END))

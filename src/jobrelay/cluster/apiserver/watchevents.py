@@ -44,7 +44,7 @@ class EncodedEvents:
 class SelectionMatches:
     """Which states of objects match a selection, computed once for equal selections.
 
-    The state before a change was the state after an earlier one, so each state is usually looked at once. Nothing is
+    The state before a change was the state after an earlier one, so each state is usually evaluated once. Nothing is
     remembered of long selections, which clients could fill the memory with.
     """
 

@@ -72,7 +72,7 @@ class NamespaceController:
         if item is None:
             return
         left = self._delete_content(name, represent.stored(item.raw))
-        self._tell(name, left)
+        self._write_conditions(name, left)
         if left.nothing:
             self._finalize(name)
         else:
@@ -125,7 +125,7 @@ class NamespaceController:
             left.failures.append(unexpected(name, served.api_version, served.plural))
         return kept
 
-    def _tell(self, name: str, left: Remaining) -> None:
+    def _write_conditions(self, name: str, left: Remaining) -> None:
         """Puts what is left into the conditions of a namespace."""
         served = self._services.resources.get("", "v1", KEY)
         assert served is not None

@@ -22,7 +22,7 @@ class GroupVersionResource(NamedTuple):
 
 
 class MatchAttributes(NamedTuple):
-    """What rules look at. The namespace of a request about a namespace is that namespace's own name."""
+    """What rules match on. The namespace of a request about a namespace is that namespace's own name."""
 
     resource: GroupVersionResource
     subresource: str

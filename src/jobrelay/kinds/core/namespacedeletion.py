@@ -1,4 +1,4 @@
-"""What is left of a namespace that is being deleted, and how its conditions tell it."""
+"""What is left of a namespace that is being deleted, and the conditions that report it."""
 
 from __future__ import annotations
 

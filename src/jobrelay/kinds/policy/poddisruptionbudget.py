@@ -21,7 +21,7 @@ _MATCH_LABEL: Final = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match
 
 
 def _default(budget: Obj) -> None:
-    """A label that once told match-all from match-none never mixes with what the user selects by."""
+    """A label that once distinguished match-all from match-none is never mixed with the user's selector."""
     selector = budget["spec"].get("selector") or {}
     expressions = selector.get("matchExpressions") or []
     marks = [e for e in expressions if e["key"] == _MATCH_LABEL]

@@ -1,7 +1,7 @@
 """ResourceClaims and their templates. The spec is immutable; the allocation is in the status.
 
 Fields of features that are off in this release (tolerations, distinctAttribute, capacity requests, binding conditions,
-shares) are dropped before anything looks at them.
+shares) are dropped before anything else reads them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ResourceSlices: the devices that a driver offers on a node or for many.
 
 Fields of features that are off in this release (taints, shared counters, node selection per device, binding conditions,
-several allocations of one device) are dropped before anything looks at them.
+several allocations of one device) are dropped before anything else reads them.
 """
 
 from __future__ import annotations

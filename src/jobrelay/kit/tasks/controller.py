@@ -44,7 +44,7 @@ class TaskRunner(Protocol):
 
 
 class TaskController(JobController):
-    """Runs Jobs with `managedBy: <managed_by>` as tasks of a runner, and looks at them every `poll` seconds."""
+    """Runs Jobs with `managedBy: <managed_by>` as tasks of a runner, and polls them every `poll` seconds."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class TaskController(JobController):
             raise
         await job.report(plan.report)
         if job.finished:
-            self._tell_end(job, plan)
+            self._record_end(job, plan)
             return None
         if job.suspended and not plan.report.terminating:
             return None
@@ -91,7 +91,7 @@ class TaskController(JobController):
             await self._runner.start(job, command, plan.start)
             job.event("Started", f"Started {_shown(plan.start)}")
 
-    def _tell_end(self, job: ManagedJob, plan: TaskPlan) -> None:
+    def _record_end(self, job: ManagedJob, plan: TaskPlan) -> None:
         outcome = plan.report.outcome
         if isinstance(outcome, Failed):
             job.event(outcome.reason, outcome.message, type="Warning")

@@ -1,7 +1,7 @@
 """Jobs as tasks: what to start and what to stop, and what to report. A pure function of a Job and its tasks.
 
 A task is one attempt at one of the completions that a Job asks for: of an index, or of a place without a name. Whoever
-runs tasks tells all that it knows of, also those that have ended, so nothing has to be remembered: counters follow from
+runs tasks lists all that it knows, also those that have ended, so nothing has to be remembered: counters follow from
 the list of tasks, and the status keeps what the list has lost.
 """
 

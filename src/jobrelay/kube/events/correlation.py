@@ -38,7 +38,7 @@ class CorrelationRules:
     refresh: float = 0.0
     """A series is written at most this often; 0 writes each repetition, which then costs a token."""
     series_timeout: float = inf
-    """A repetition after so many seconds of silence is a new Event."""
+    """A repetition after this many seconds of silence is a new Event."""
     combine_from: int = 0
     """How many similar Events there may be before they are combined; 0 never combines."""
 

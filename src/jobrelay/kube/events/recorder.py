@@ -31,8 +31,8 @@ class EventRecorder:
     """Records Events in the name of one controller; `run()` writes them until cancelled.
 
     `api` is `EVENTS_V1` or `CORE_V1`. An object may cause `burst` Events of a type at once, then one every `refill`
-    seconds; the rest is counted in `dropped`. With a `rate`, at most so many Events a second are recorded in all (twice
-    that at once), and what waits about one object becomes one Event.
+    seconds; the rest is counted in `dropped`. With a `rate`, at most that many Events a second are recorded in all
+    (twice that at once), and what waits about one object becomes one Event.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class Assigner:
     def assign(
         self, queue: QueueNode, workload: WorkloadInfo, shape: str, counts: Sequence[int], progress: Progress | None
     ) -> Assignment:
-        """The flavors of a workload with so many pods in each pod set."""
+        """The flavors of a workload with these numbers of pods in its pod sets."""
         usage: dict[FlavorResource, int] = {}
         decided: list[PodSetDecision] = []
         tried: list[dict[str, int]] = []

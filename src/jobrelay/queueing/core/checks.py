@@ -43,18 +43,18 @@ def outcome(required: Iterable[str], states: Mapping[str, CheckState], now: floa
     named = {name: states.get(name, CheckState()) for name in required}
     rejected = {name: each for name, each in named.items() if each.state == "Rejected"}
     if rejected:
-        return CheckOutcome("deactivate", _told(rejected, "Rejected"))
+        return CheckOutcome("deactivate", _messages_of(rejected, "Rejected"))
     retried = {name: each for name, each in named.items() if each.state == "Retry"}
     if retried:
         at = max(each.since + (each.retry_after or 0.0) for each in retried.values())
         if at > now:
             return CheckOutcome("wait", at=at)
-        return CheckOutcome("evict", f"Evicted due to {_told(retried, 'Retry')}")
+        return CheckOutcome("evict", f"Evicted due to {_messages_of(retried, 'Retry')}")
     ready = all(each.state == "Ready" for each in named.values())
     return CheckOutcome("admit" if ready else "wait")
 
 
-def _told(states: Mapping[str, CheckState], state: str) -> str:
+def _messages_of(states: Mapping[str, CheckState], state: str) -> str:
     noun = "AdmissionCheck" if len(states) == 1 else "AdmissionChecks"
     parts = [f'"{name}" ({each.message})' if each.message else f'"{name}"' for name, each in sorted(states.items())]
     return f"{noun} in {state} state: {'; '.join(parts)}"

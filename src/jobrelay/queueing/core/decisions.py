@@ -48,7 +48,7 @@ class QuotaCheck(msgspec.Struct, frozen=True):
     flavor: str
     resource: str
     assumed: int
-    """What pod sets that were looked at before take of it."""
+    """What earlier pod sets of the workload take of it."""
     requested: int
     available: int
     """What the queue can use of it now, borrowing included."""

@@ -1,4 +1,4 @@
-"""The workloads that wait in one ClusterQueue: who is next, and who need not be looked at until something changes.
+"""The pending workloads of one ClusterQueue: which is next, and which are parked until something changes.
 
 Workloads of one shape are kept together (`_Line`), since they are all admitted or all refused: when the first of a line
 does not fit, the line is parked as a whole, and later arrivals of that shape join it there. Under StrictFIFO nothing is
@@ -33,7 +33,7 @@ class _Line:
 
     @property
     def reserves(self) -> bool:
-        """Parked because there was nobody to preempt: where that reserves quota, it is always looked at again."""
+        """Parked because there was nothing to preempt: where that reserves quota, it is always considered again."""
         return self.verdict is not None and self.verdict.reason == "PreemptionNoCandidates"
 
 
@@ -58,7 +58,7 @@ class PendingQueue:
         return key in self._workloads or key in self._parked or key in self._delayed
 
     def push(self, workload: WorkloadInfo, now: float) -> bool:
-        """Add or change a workload; whether there is something new to look at.
+        """Add or change a workload; returns whether there is something new to consider.
 
         One that is as it was stays where it is, parked or not: that only its verdict was written is no news.
         """
@@ -121,7 +121,7 @@ class PendingQueue:
         return line.verdict if line is not None and line.parked else None
 
     def due(self, now: float) -> bool:
-        """Let those into line whose time has come; whether there is something new to look at."""
+        """Requeue workloads whose backoff has ended; returns whether there is something new to consider."""
         found = [one for one in self._delayed.values() if not one.waits and (one.requeue_at or 0.0) <= now]
         for workload in found:
             del self._delayed[workload.key]
@@ -155,7 +155,7 @@ class PendingQueue:
         return iter(sorted(everyone, key=lambda one: (one.key != self._preemptor, _key(one))))
 
     def counts(self) -> tuple[int, int]:
-        """How many are to be looked at, and how many are not until something changes, without those that back off."""
+        """How many are active and how many are parked, without those that back off."""
         parked = sum(self._lines[shape].parked for _, shape in self._workloads.values())
         delayed = sum(one.requeue_at is None for one in self._delayed.values())
         return len(self._workloads) - parked, parked + len(self._parked) + delayed

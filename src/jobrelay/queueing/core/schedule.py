@@ -88,7 +88,7 @@ class _Cycle:
         return Entry(workload, queue, assignment, targets, assignment.progress)
 
     def _obstacle(self, workload: WorkloadInfo, queue: QueueNode | None) -> tuple[str, RequeueReason]:
-        """What keeps a workload from being looked at, whatever the quota."""
+        """What keeps a workload from being considered, whatever the quota."""
         if workload.requeue_at is not None and workload.requeue_at > self._now:
             return "The workload waits for its back-off", ""
         if workload.failed_checks:

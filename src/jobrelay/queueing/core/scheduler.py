@@ -1,4 +1,4 @@
-"""The owner of what changes: the snapshot, the pending workloads, and which trees have to be looked at.
+"""Owns what changes: the snapshot, the pending workloads, and which trees have to be considered.
 
 `settle` runs cycles until they bring nothing new. A cycle takes the first workload of each queue, lets `schedule`
 decide, and applies its decisions: whoever gets quota holds it from then on, whoever is preempted is marked as leaving,
@@ -32,7 +32,7 @@ class Scheduler:
         """Pending workloads whose queue is not there."""
         self._queue_of: dict[str, str] = {}
         self._stirred: set[str] = set()
-        """Queues in whose trees something has changed since they were looked at."""
+        """Queues in whose trees something has changed since they were last considered."""
         self._freed: set[str] = set()
         """Queues that were given quota back since then."""
         self._cycle = 0

@@ -1,7 +1,8 @@
 """Dominant resource shares, by which fair sharing compares queues and cohorts.
 
 The share of a node is the largest, over all resources, of what it uses beyond its own quota, in thousandths of what its
-parent could use at most, divided by its weight. With weight 0 whoever borrows anything has more than everybody else.
+parent could use at most, divided by its weight. With weight 0, a node that borrows anything has a larger share than any
+other.
 """
 
 from __future__ import annotations

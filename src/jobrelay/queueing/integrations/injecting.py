@@ -1,7 +1,7 @@
 """What the pods of an admitted Workload get.
 
 The flavors that a pod set got stand for nodes: their labels become its node selector, their tolerations its own. What
-admission checks ask for comes on top. Labels tell the pod set and its queues; they alone are no reason to suspend an
+admission checks ask for comes on top. Labels name the pod set and its queues; they alone are no reason to suspend an
 object that runs.
 """
 

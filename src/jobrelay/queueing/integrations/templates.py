@@ -113,7 +113,7 @@ def _is_generated(label: str) -> bool:
 
 
 def _set_count(job: Object, whole: dict[str, Any], count: int) -> None:
-    """Give a Job so many pods at the same time."""
+    """Set the parallelism of a Job."""
     whole["spec"]["parallelism"] = count
     if job.metadata.annotations.get(names.COMPLETIONS_EQUAL_PARALLELISM) == "true":
         whole["spec"]["completions"] = count

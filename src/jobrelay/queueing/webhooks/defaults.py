@@ -28,9 +28,9 @@ Patch = list[dict[str, Any]]
 class QueueLookup:
     """What is looked up about queues.
 
-    `queue_of` tells the LocalQueue of an object, None if it is not queued; `has_default` whether objects of a namespace
-    that name no queue are queued in its default one; `sends_on` whether a LocalQueue, given by namespace and name,
-    sends workloads to other clusters.
+    `queue_of` returns the LocalQueue of an object, None if it is not queued; `has_default` whether objects of a
+    namespace that name no queue are queued in its default one; `sends_on` whether a LocalQueue, given by namespace and
+    name, sends workloads to other clusters.
     """
 
     queue_of: Callable[[Adapter, Object], str | None]

@@ -68,7 +68,7 @@ class FollowedWorkload:
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_AGAIN):
                 await self._changed.wait()
-        self._changed.clear()  # whoever has waited looks at the original now
+        self._changed.clear()  # the waiting task reads the original now
 
     async def _next_run(self, found: Found, to: WorkerAssignment) -> None:
         if self._run is not None:

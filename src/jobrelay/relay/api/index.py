@@ -28,7 +28,7 @@ _CREATED: Final = attrgetter("created")
 
 Scope = tuple[str, str]
 """A namespace and the name of a kind."""
-Tell = Callable[["WorkloadRow | None", "WorkloadRow | None"], None]
+RowChanged = Callable[["WorkloadRow | None", "WorkloadRow | None"], None]
 """Called with each change of a row: what it was and what it is."""
 
 
@@ -110,10 +110,10 @@ class _Scope:
 
 
 class WorkloadIndex:
-    """The rows of all originals of some kinds, once `fill` has returned; `tell` gets each change after that."""
+    """The rows of all originals of some kinds, once `fill` has returned; then each change calls `row_changed`."""
 
-    def __init__(self, kinds: Mapping[str, WorkloadKind], tell: Tell) -> None:
-        self._kinds, self._tell = kinds, tell
+    def __init__(self, kinds: Mapping[str, WorkloadKind], row_changed: RowChanged) -> None:
+        self._kinds, self._row_changed = kinds, row_changed
         self._scopes: dict[Scope, _Scope] = {}
         self._filled = asyncio.Event()
         self._subscribed = False
@@ -163,7 +163,7 @@ class WorkloadIndex:
         if not scope.rows:
             del self._scopes[where]
         if self._filled.is_set() and row != before:
-            self._tell(before, row)
+            self._row_changed(before, row)
 
     def _seen(self, namespace: str, kinds: frozenset[str]) -> Iterator[_Scope]:
         for (where, kind), scope in self._scopes.items():

@@ -1,7 +1,7 @@
 """What the relay reads for a caller: the workloads that they may see, and one of them with its pods on its worker.
 
-The caller's rights are those to the originals. Whoever may not list a kind in a namespace sees none of it, and is told
-so. Workers are read as the relay, by a connection of their own.
+The caller's rights are those to the originals. A caller who may not list a kind in a namespace sees none of it, and is
+told so. Workers are read as the relay, by a connection of their own.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Reading:
         }  # fmt: skip
 
     async def overview(self, namespace: str) -> dict[str, Any]:
-        """How many workloads are in each stage, and the workers: what all may know of them, or everything."""
+        """How many workloads are in each stage, and the workers: the public part of each, or everything."""
         seen, _ = await self.seen_kinds(namespace)
         views = [view async for _, _, view in delegated(self._relay, namespace, seen)]
         live = Counter(view.cluster for view in views if view.stage != Stage.FINISHED)
@@ -224,7 +224,7 @@ def _recent(worker: WorkerView, live: Mapping[str, int]) -> WorkerView:
 
 
 def _limited(worker: WorkerView, live: Mapping[str, int]) -> WorkerView:
-    """What users may know of a worker: its name and state, and how many of the workloads that they see are there."""
+    """What users may see of a worker: its name and state, and how many of the workloads that they may see run there."""
     return WorkerView(
         worker.name, worker.connected, worker.state, live.get(worker.name, 0), lost_since=worker.lost_since
     )

@@ -1,4 +1,4 @@
-"""Asks the management cluster who a token is of (TokenReview), and what a caller may do (SubjectAccessReview).
+"""Asks the management cluster whose token it is (TokenReview), and what a caller may do (SubjectAccessReview).
 
 Answers that say yes are kept for some seconds, so that a command with several requests costs one review of each kind.
 Others are not kept: a right that was just given counts at once.

@@ -267,7 +267,7 @@ def _watches(request: web.Request) -> bool:
 
 
 async def _send_versions(request: web.Request, versions: AsyncIterator[int]) -> web.StreamResponse:
-    """A watch whose events say only that something has changed; who wants to know what reads it again."""
+    """A watch whose events say only that something has changed; clients read again what they show."""
     answer = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-store"})
     answer.enable_chunked_encoding()
     await answer.prepare(request)

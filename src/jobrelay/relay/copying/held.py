@@ -116,7 +116,7 @@ class HeldCopies:
             self._keep(target, uid)
 
     def unused(self, used: set[ObjectName], grace: float) -> list[ObjectName]:
-        """The copies that nothing has used for so many seconds by what was seen here."""
+        """The copies that nothing has used for that many seconds, as observed by this process."""
         now, due = self._clock.monotonic(), []
         for target, held in self._held.items():
             if target in used or target in self._pins:

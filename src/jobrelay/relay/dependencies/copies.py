@@ -2,7 +2,7 @@
 
 A copy of a ConfigMap or a Secret has a name that depends on its contents. Workloads that need the same contents share
 it, and a changed source gives another copy beside it: one that is in use is never changed. The digest in the name is
-keyed, since a plain one would let whoever sees the name guess a short password.
+keyed, since a plain one would let anyone who sees the name guess a short password.
 
 A copy carries a proof, as mirrors do (`jobrelay.relay.proofs`). Only what has a valid one is ever deleted, and only
 what has also the right contents is used: an object of that name that somebody else made is left alone.
@@ -92,7 +92,7 @@ def make_copy(source: Object, of: ObjectName, keys: ProofKeys, origin: str, clus
 
 
 def is_copy(found: Object, target: ObjectName, keys: ProofKeys, origin: str, clusters: Sequence[str]) -> bool:
-    """Whether an object on a worker is a copy that we made there, as far as its metadata tell."""
+    """Whether an object on a worker is a copy that we made there, judged by its metadata."""
     labels, annotations = found.metadata.labels, found.metadata.annotations
     if labels.get(ORIGIN) != origin or COPY not in labels:
         return False
@@ -101,7 +101,7 @@ def is_copy(found: Object, target: ObjectName, keys: ProofKeys, origin: str, clu
 
 
 def is_unchanged(found: Object, target: ObjectName, keys: ProofKeys, origin: str) -> bool:
-    """Whether a copy holds what it was made with, as far as that can be told for its kind."""
+    """Whether a copy holds what it was made with, as far as that can be checked for its kind."""
     if target.resource not in _EXACT:
         return True
     annotations = found.metadata.annotations

@@ -1,4 +1,4 @@
-"""What is known about the dependencies of a workload, for whoever asks about it."""
+"""What is known about the dependencies of a workload, for `explain` and the API."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Keeps the logs of one worker's mirrors before they are removed.
 
-A mirror is removed in two steps: first its log is taken by a task of its own, then the mirror is looked at again and
+A mirror is removed in two steps: first its log is read by a task of its own, then the mirror is reconciled again and
 removed. So a log never occupies the controller. Each takes a few seconds at most, over a connection of its own, since a
 kubelet that hangs says nothing about the API server of its cluster. After one that took too long, mirrors of this
 worker are removed without their logs for a while.
@@ -18,8 +18,8 @@ from jobrelay.kube import Client, Clock, KubeError, Object
 from jobrelay.kube.clock import deadline
 from jobrelay.kube.resource import CONFIGMAPS
 from jobrelay.logs import get_logger
+from jobrelay.relay.kept_logs.collecting import collect_logs
 from jobrelay.relay.kept_logs.kept import KeptLog, config_map
-from jobrelay.relay.kept_logs.taking import take_logs
 from jobrelay.relay.mirror_pods.listing import MirrorPods
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 
@@ -98,7 +98,7 @@ class LogKeeper:
 
     async def _keep(self, snapshot: WorkloadSnapshot, mirror: Mirror) -> None:
         async with self._reach(self._worker) as client:
-            taken = await take_logs(MirrorPods(client, snapshot.adapter, mirror.obj), self._store.per_pod)
+            taken = await collect_logs(MirrorPods(client, snapshot.adapter, mirror.obj), self._store.per_pod)
         if taken:
             kept = KeptLog(self._worker, mirror.epoch, format_time(self._clock.now()), taken)
             await self._store.put(snapshot.original, snapshot.kind, kept)

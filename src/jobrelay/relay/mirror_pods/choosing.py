@@ -43,12 +43,12 @@ def choose_pod(
     meant = [each for each in pods if (not pod or each.name == pod) and (not index or index_of(each) == index)]
     wanted = f"pod {pod}" if pod else f"pod of index {index}"
     if not meant:
-        return NotChosen(PodProblem.NOT_THERE, f"{described} has no {wanted}; its pods: {_told(pods)}")
+        return NotChosen(PodProblem.NOT_THERE, f"{described} has no {wanted}; its pods: {_list_of(pods)}")
     running = [each for each in meant if _runs(each)]
     if not running:
-        return NotChosen(PodProblem.NONE_RUNS, f"no pod of {described} runs: {_told(meant)}")
+        return NotChosen(PodProblem.NONE_RUNS, f"no pod of {described} runs: {_list_of(meant)}")
     if len(running) > 1:
-        return NotChosen(PodProblem.SEVERAL_RUN, f"{described} has several pods that run: {_told(running)}")
+        return NotChosen(PodProblem.SEVERAL_RUN, f"{described} has several pods that run: {_list_of(running)}")
     (found,) = running
     named = container_names(found, container)
     if not named:
@@ -77,8 +77,8 @@ def _runs(pod: Object) -> bool:
     return _phase(pod) == "Running" and pod.metadata.deletion_timestamp is None
 
 
-def _told(pods: Sequence[Object]) -> str:
-    """Pods with what tells them apart, not more than a screen holds."""
+def _list_of(pods: Sequence[Object]) -> str:
+    """Pods with what distinguishes them, at most a screenful."""
     shown = [f"{pod.name} ({_state(pod)})" for pod in pods[:20]]
     more = [f"and {len(pods) - 20} more"] if len(pods) > 20 else []
     return ", ".join([*shown, *more])

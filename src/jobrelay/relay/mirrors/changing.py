@@ -33,7 +33,7 @@ async def update_mirror(
         )
     except (NotFound, Conflict) as error:
         if action.releases and isinstance(error, Conflict):
-            raise  # only its status may have changed, which would not have it looked at again
+            raise  # only its status may have changed, which would not queue it again
         return  # the watch will report what became of it
     except StatusError as error:
         if may_be_transient(error) or isinstance(error, Unauthorized):

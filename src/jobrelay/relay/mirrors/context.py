@@ -1,4 +1,4 @@
-"""What every action on the mirrors of one worker needs, and how the worker's refusals are remembered and told."""
+"""What every action on the mirrors of one worker needs, and how the worker's refusals are remembered and reported."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MirrorContext:
         *,
         same_shape: bool,
         retry_after: float | None = None,
-        told: str = "Refused",
+        event: str = "Refused",
     ) -> None:
         """Remember a refusal for this workload, or for all workloads of its shape too."""
         message, reason = str(cause), "foreign" if isinstance(cause, str) else type(cause).__name__
@@ -54,7 +54,7 @@ class MirrorContext:
         if same_shape:
             self.state.shape_answered(self.worker.name, snapshot.demand.shape, refusal)
         self.metrics.refusals.labels(self.worker.name, reason).inc()
-        self.recorder.record(snapshot.original, [EventNote(told, f"{self.worker.name}: {message}", "Warning")])
+        self.recorder.record(snapshot.original, [EventNote(event, f"{self.worker.name}: {message}", "Warning")])
 
 
 def had_no_effect(error: KubeError) -> bool:

@@ -35,7 +35,7 @@ async def provide(
     snapshot: WorkloadSnapshot,
     stack: AsyncExitStack,
 ) -> Mapping[ObjectName, str] | None:
-    """Have there what the mirror needs.
+    """Provide what the mirror needs on the worker.
 
     Returns the names of copies by their source, which stay as long as `stack`; None if the worker cannot be used.
     """
@@ -46,7 +46,7 @@ async def provide(
     except CopyFailed as error:
         if error.kind:
             context.metrics.copies.labels(context.worker.name, error.kind, "failed").inc()
-        context.refused(snapshot, str(error), same_shape=False, told="CopyFailed" if error.kind else "Refused")
+        context.refused(snapshot, str(error), same_shape=False, event="CopyFailed" if error.kind else "Refused")
         context.enqueue_original(ref)
     except KubeError as error:
         _count_failure(context, ref, snapshot, error)
@@ -86,10 +86,10 @@ async def create_mirror(
     if mirror_patch(snapshot.adapter, original, created, action.parameters) is not None:
         context.queue.add(ref)  # a webhook of the worker has changed it
     if snapshot.assignment.admission and not again:
-        return  # whoever admits it tells that it starts
+        return  # the queue that admits it reports its start
     note = f"Mirror created {'again ' if again else ''}on {context.worker.name}"
-    told = EventNote("MirrorCreated", note, "Warning" if again else "Normal")
-    context.recorder.record(ObjectReference.of(original, resource), [told])
+    event = EventNote("MirrorCreated", note, "Warning" if again else "Normal")
+    context.recorder.record(ObjectReference.of(original, resource), [event])
 
 
 async def _send(

@@ -1,4 +1,4 @@
-"""Says whose object it is that has the name of a mirror on a worker, and has done what is to be done about it."""
+"""Finds out who owns the object that has the name of a mirror on a worker, and acts on that."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def _take_over(context: MirrorContext, snapshot: WorkloadSnapshot, found: 
 
 
 def judge(context: MirrorContext, ref: WorkloadRef, snapshot: WorkloadSnapshot, found: Object) -> None:
-    """Say whose object it is, and have done what is to be done about it."""
+    """Find out who owns the object, and act on that."""
     mirrors = context.worker.mirrors[snapshot.adapter.resource]
     marked = found.metadata.labels.get(ORIGIN) == context.state.settings.origin
     uid = found.metadata.annotations.get(ORIGIN_UID, "")
@@ -50,7 +50,7 @@ def judge(context: MirrorContext, ref: WorkloadRef, snapshot: WorkloadSnapshot, 
     elif found.metadata.controller is not None:
         _foreign(context, ref, snapshot, found)  # a child of something, which has inherited our marks
     elif marked and uid == snapshot.original.uid:
-        context.enqueue_original(ref)  # it tells of this look-alike, and the end of that starts the next attempt
+        context.enqueue_original(ref)  # it reports this look-alike, and the end of that starts the next attempt
     elif uid == snapshot.original.uid or (marked and not uid):
         _unmarked(context, ref, snapshot, found, ORIGIN_UID if marked else ORIGIN)
     else:

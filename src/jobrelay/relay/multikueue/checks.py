@@ -89,7 +89,7 @@ class CheckController:
         obj = self._objects.checks.get(key)
         if obj is None:
             self._claims.forget(key.name)
-            self._tell(key.name, None)
+            self._report(key.name, None)
             return None
         check = read_check(obj)
         if not check.is_multikueue:
@@ -97,7 +97,7 @@ class CheckController:
         if not self._leads():
             return NOT_LEADING
         self._claims.seen(key.name, str(check.condition("Active").get("message", "")))
-        self._tell(key.name, obj)
+        self._report(key.name, obj)
         if not self._claims.may_write(key.name):
             return Result(requeue_after=self._claims.stays_out(key.name))
         try:
@@ -107,7 +107,7 @@ class CheckController:
         left = self._claims.settles_in(key.name)
         return Result(requeue_after=left) if left else None
 
-    def _tell(self, name: str, obj: Object | None) -> None:
+    def _report(self, name: str, obj: Object | None) -> None:
         """Notify when a check becomes ours, or turns out to belong to another controller."""
         ours, out = self._claims.is_ours(name), self._claims.stays_out(name) > 0
         if out and obj is not None and self._ours.get(name) is not False:

@@ -82,7 +82,7 @@ class MultiKueueController:
             self._clones(found[0].key)
 
     def all_changed(self) -> None:
-        """Have all Workloads looked at again."""
+        """Queue all Workloads again."""
         for workload in self._objects.workloads:
             self._workload_changed(None, workload)
             self._for_workers(None, workload)

@@ -33,7 +33,7 @@ from jobrelay.workloads import Adapter
 
 
 class KueueGate:
-    """Answers for originals from Kueue's objects, and tells whose answers may have changed."""
+    """Answers for originals from Kueue's objects, and notifies of those whose answers may have changed."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class KueueGate:
         return owner is not None and (owner.api_version.rpartition("/")[0], owner.kind) in self._kinds
 
     def all_changed(self) -> None:
-        """Have all queued originals looked at again."""
+        """Queue all originals that have a Workload again."""
         for workload in self._objects.workloads:
             self._workload_changed(None, workload)
 

@@ -75,7 +75,7 @@ class MultiKueue:
         self._workloads.add(key)
 
     def worker_changed(self) -> None:
-        """Something about a worker changed: if it is its connection or its state, look at everything again."""
+        """Something about a worker changed: if it is its connection or its state, queue everything again."""
         now = {name: (worker.connected, worker.spec.state) for name, worker in self._workers.items()}
         if now != self._seen:
             self._seen = now

@@ -1,8 +1,8 @@
 """What decisions need of Kueue's objects: views of Workloads, AdmissionChecks and MultiKueueConfigs.
 
-The id of a reservation tells it from earlier and later ones of the same Workload. Times alone do not, since they have
-no fractions of seconds; Kueue counts the evictions between two reservations. One that is under way is counted already,
-while the reservation is still that of the run that is being stopped.
+The id of a reservation distinguishes it from earlier and later ones of the same Workload. Times alone do not, since
+they have no fractions of seconds; Kueue counts the evictions between two reservations. One that is under way is counted
+already, while the reservation is still that of the run that is being stopped.
 """
 
 from __future__ import annotations

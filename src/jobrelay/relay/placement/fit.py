@@ -115,7 +115,7 @@ class _WorkerNodes:
         return fresh
 
     def estimate(self, requirements: WorkloadRequirements) -> FitEstimate | None:
-        """What the sums over all nodes tell about a workload; None if some nodes may not take its pods."""
+        """What the sums over all nodes say about a workload; None if some nodes may not take its pods."""
         if len(requirements.pod_sets) != 1 or requirements.pod_sets[0].selects_nodes:
             return None
         if self._sums is None:
@@ -136,7 +136,7 @@ class _WorkerNodes:
 
 
 class FitEstimate(NamedTuple):
-    """What is known of a fit without looking at single nodes."""
+    """What is known of a fit without going through the nodes."""
 
     room: bool
     """Whether all pods may fit now; if not, they certainly do not."""

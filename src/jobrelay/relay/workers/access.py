@@ -1,6 +1,6 @@
 """Checks kubeconfigs before they are used.
 
-A kubeconfig in a Secret, or in a file that an object names, was not written by whoever runs the relay. It may therefore
+A kubeconfig in a Secret, or in a file that an object names, was not written by the relay's operator. It may therefore
 only name a server and embed credentials: it may not name local files or a proxy, run programs (other than those that an
 operator allows), or use plain or unverified connections. A kubeconfig named on the command line is the operator's own
 and may refer to files and programs; plain and unverified connections are rejected there too.

@@ -1,4 +1,4 @@
-"""Opening transports to clusters, and telling clusters apart."""
+"""Opens transports to clusters, and identifies clusters."""
 
 from __future__ import annotations
 

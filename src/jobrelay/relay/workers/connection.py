@@ -112,7 +112,7 @@ class WorkerConnection:
         self._suspected = False
         self._heartbeat = Heartbeat(self._transport, self.check_identity, self._answered, clock=clock, timing=timing)
         self.client = Client(self._transport, clock=clock, timeout=15.0, retries=0)
-        """Retries nothing: the queues of the controllers do, after they have looked at everything again."""
+        """Retries nothing: the queues of the controllers do, and decide anew before each attempt."""
         self._probe_client = Client(self._transport, clock=clock, timeout=2 * timing.answer, retries=0)
         watcher = Client(self._transport, clock=clock, timeout=15.0, retries=0, page_size=100)
         self.mirrors = MirrorCaches(

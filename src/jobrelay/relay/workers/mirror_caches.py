@@ -230,7 +230,7 @@ class MirrorCaches(Mapping[Resource, ScopedCache]):
         return any(self._matters(resource) for resource in self._caches if not is_built_in(resource))
 
     def _matters(self, resource: Resource) -> bool:
-        """Whether the mirrors of a kind have to be known: it has originals or mirrors, or was not looked at yet."""
+        """Whether the mirrors of a kind have to be known: it has originals or mirrors, or was not read yet."""
         used = self._in_use.uses(resource) or len(self._caches[resource]) > 0
         return used or (self._in_use.seeks(resource) and not self._is_looked_at(resource))
 

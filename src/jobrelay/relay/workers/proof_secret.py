@@ -1,6 +1,6 @@
 """The Secret with the keys of proofs, in the relay's namespace on the management cluster.
 
-Every replica reads it before it looks at any worker. The leader creates it if there is none. It does so by server-side
+Every replica reads it before it reads any worker. The leader creates it if there is none. It does so by server-side
 apply, because only that lets a role say which name may be created. Each process applies as another field manager and
 never by force, so where two try, the API server accepts the first one, and the other gets a conflict and reads that.
 
@@ -57,7 +57,7 @@ class _Data(msgspec.Struct):
 class ProofSecret:
     """Gives the keys of the Secret to `proofs`; `writes` says whether this replica may write now.
 
-    `new_key` returns so many random bytes.
+    `new_key` returns that many random bytes.
     """
 
     def __init__(

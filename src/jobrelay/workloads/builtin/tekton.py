@@ -52,7 +52,7 @@ class TektonAdapter(DeclaredAdapter):
         return [TemplateSet(("spec",), largest, 1)]
 
     def pod_templates(self, obj: Object) -> list[tuple[FieldPath, Mapping[str, Any]]]:
-        return []  # a run has parts of pods only; `references` looks at them
+        return []  # a run has parts of pods only; `references` reads them
 
     def references(self, original: Object, found: Found = NOTHING_FOUND) -> tuple[Reference, ...]:
         whole, namespace = paths.decoded(original), original.namespace

@@ -139,7 +139,7 @@ def _signs(kind: KindDescription, whole: Mapping[str, Any]) -> list[Any]:
 
 
 def _watched(kind: KindDescription) -> list[str]:
-    """The paths that the rules of a kind look at."""
+    """The paths that the rules of a kind read."""
     rules = kind.status
     return [path for rule in (rules.started, rules.ready, rules.succeeded, rules.failed) for path in _paths(rule)]
 

@@ -121,7 +121,7 @@ class JobSetController:
             return
 
     async def _ensure(self, jobset: Object, resource: Resource, body: Obj, failure: str) -> None:
-        """Creates an object unless one of its name exists, whoever has made it."""
+        """Creates an object unless one of its name exists, no matter who created that."""
         if self._children[resource].get(Key(jobset.namespace, body["metadata"]["name"])) is not None:
             return
         try:

@@ -2,7 +2,7 @@
 
 Both are decided on whenever one of them changes. A write that others were faster with is a conflict, after which the
 decision is made again; so a volume is never bound to two claims. Users may create claims without end: a change makes
-only those be looked at again that it may concern, one at a time, and what they are compared with is decoded once.
+only those be reconciled again that it may concern, one at a time, and what they are compared with is decoded once.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class VolumeBinder:
             case SetPhase(phase, event, once):
                 changes = (claim.get("status") or {}).get("phase") != phase
                 await self._write_status(PERSISTENTVOLUMECLAIMS, claim, {"phase": phase})
-                self._tell(found, event if changes or not once else None)
+                self._record_event(found, event if changes or not once else None)
             case Provision(provisioner):
                 await self._ask_provisioner(found, claim, provisioner)
             case UseClass(name):
@@ -134,7 +134,7 @@ class VolumeBinder:
             "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
             "correctly registered."
         )
-        self._tell(found, EventNote("ExternalProvisioning", text))
+        self._record_event(found, EventNote("ExternalProvisioning", text))
 
     async def _sync_volume(self, key: Key) -> None:
         if (found := self._volumes.get(key)) is None:
@@ -145,7 +145,7 @@ class VolumeBinder:
                 if (volume.get("status") or {}).get("phase") != phase:
                     text = event.note if event is not None else ""
                     await self._write_status(PERSISTENTVOLUMES, volume, _volume_status(volume, phase, text))
-                    self._tell(found, event)
+                    self._record_event(found, event)
             case Unbind():
                 await self._unbind(volume)
 
@@ -172,7 +172,7 @@ class VolumeBinder:
         if (obj.get("status") or {}) != status:
             await self._client.replace_status(resource, obj | {"status": status})
 
-    def _tell(self, about: Object, event: EventNote | None) -> None:
+    def _record_event(self, about: Object, event: EventNote | None) -> None:
         if event is not None:
             self._recorder.event(about, event.type, event.reason, event.note, version=about.resource_version)
 

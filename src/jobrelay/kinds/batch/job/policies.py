@@ -139,7 +139,7 @@ def validate_success_policy(spec: Spec, path: Path) -> list[FieldError]:
     if len(rules) > MAX_RULES:
         errors.append(too_many(path, len(rules), MAX_RULES))
     completions = spec.get("completions")
-    if completions is None:  # told as missing elsewhere
+    if completions is None:  # reported as missing elsewhere
         return errors
     for i, rule in enumerate(rules):
         errors += _success_rule(rule, path.index(i), completions)

@@ -50,7 +50,7 @@ def classic_targets(attempt: Attempt) -> list[Target]:
 
 
 def _hopeless(attempt: Attempt) -> bool:
-    """Whether it is plain, without looking at single workloads, that there can never be enough."""
+    """Whether preemption can never free enough, as far as is known without going through workloads one by one."""
     queue, priority = attempt.queue, attempt.workload.priority
     if unbounded(queue, fair=False):
         return False
@@ -132,7 +132,7 @@ def _fits_in_quota(node: QuotaNode, usage: dict[FlavorResource, int]) -> tuple[b
 
 
 def _borrowers(cohort: CohortNode, attempt: Attempt, skipped: CohortNode | None) -> Iterator[QueueNode]:
-    """Queues below a cohort that borrow what is needed; not those that were looked at with a lower cohort."""
+    """Queues below a cohort that borrow what is needed, without those already considered for a lower cohort."""
     for child in cohort.cohorts:
         if child is not skipped and not child.within_nominal(attempt.needed):
             yield from _borrowers(child, attempt, skipped)

@@ -1,6 +1,6 @@
 """Admission plugins: the rules that depend on other objects.
 
-What the rules are is in `kinds/`, as pure functions; here the objects that they look at are fetched from the store, and
+What the rules are is in `kinds/`, as pure functions; here the objects that they read are fetched from the store, and
 a refusal becomes the answer. Each function is a step of the admission chain and returns at once for kinds it is not
 about.
 """

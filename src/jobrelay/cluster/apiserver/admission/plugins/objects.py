@@ -1,4 +1,4 @@
-"""The stored objects that admission plugins look at."""
+"""The stored objects that admission plugins read."""
 
 from __future__ import annotations
 

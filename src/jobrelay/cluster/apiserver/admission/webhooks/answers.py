@@ -20,7 +20,7 @@ _KIND: Final = "Kind=AdmissionReview"
 _OTHER_KINDS: Final = (
     ("admission.k8s.io/v1", "AdmissionReview"), ("admission.k8s.io/v1beta1", "AdmissionReview"), ("v1", "Status"),
 )  # fmt: skip
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # of which no header can tell
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # not allowed in headers
 _GO_TYPES: Final[dict[str, tuple[type, str]]] = {
     "uid": (str, "types.UID"), "allowed": (bool, "bool"), "patch": (str, "[]uint8"), "patchType": (str, "v1.PatchType"),
     "auditAnnotations": (dict, "map[string]string"), "warnings": (list, "[]string"), "status": (dict, "v1.Status"),

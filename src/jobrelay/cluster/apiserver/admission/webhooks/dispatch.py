@@ -31,7 +31,7 @@ def allocated_from(admission: AdmissionRequest) -> object:
 def mutate(admission: AdmissionRequest, plugins: Sequence[Step] = ()) -> Steps[bool]:
     """Asks mutating webhooks, which may change the new object; whether it had to wait. Raises the refusal.
 
-    If one of them has changed it, `plugins` have another look at it, and so have webhooks that want to.
+    If one of them has changed it, `plugins` run again, and so do webhooks that ask for reinvocation.
     """
     invocations = relevant(admission, MUTATING)
     if not invocations:

@@ -1,4 +1,4 @@
-"""What a webhook is told: an AdmissionReview."""
+"""The AdmissionReview that is sent to a webhook."""
 
 from __future__ import annotations
 

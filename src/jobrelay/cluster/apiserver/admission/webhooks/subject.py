@@ -1,4 +1,4 @@
-"""A write as webhooks are told about it: kinds, names, and the objects in the version that a webhook wants."""
+"""A write as webhooks see it: kinds, names, and the objects in the version that a webhook wants."""
 
 from __future__ import annotations
 

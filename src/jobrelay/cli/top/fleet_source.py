@@ -33,7 +33,7 @@ class FleetSource:
         self._namespace = None if everywhere else relay.namespace
         self._chosen: tuple[Listing, ...] | None = None
 
-    async def look(self) -> FleetSnapshot:
+    async def snapshot(self) -> FleetSnapshot:
         """A new snapshot. Which kinds the cluster serves is asked once."""
         client = self._relay.client
         if self._chosen is None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jobrelay.kube import Object
 from jobrelay.kube.objects import Key, decode_object
-from jobrelay.relay.mirror_pods.seen import NOTHING_SEEN, PodInspection, PodsSeen, pods_seen
+from jobrelay.relay.mirror_pods.observed import NOTHING_OBSERVED, ObservedPods, PodInspection, observed_pods
 from jobrelay.relay.original_decision import Stage
 from jobrelay.relay.reconcile_original import reconcile_original
 from jobrelay.relay.workers.transforms import pod_for_capacity
@@ -52,11 +52,11 @@ def facts(**more: Any) -> Workload:
 
 def test_a_pod_that_is_well_is_kept_without_its_containers() -> None:
     assert pod(WELL).decode()["status"] == {"phase": "Running"}
-    assert pods_seen(facts(), [pod(WELL)], None, NOW) == NOTHING_SEEN
+    assert observed_pods(facts(), [pod(WELL)], None, NOW) == NOTHING_OBSERVED
 
 
 def test_a_pod_that_crashes_again_and_again_does_not_run() -> None:
-    found = pods_seen(facts(ready=1), [pod(CRASH)], None, NOW)
+    found = observed_pods(facts(ready=1), [pod(CRASH)], None, NOW)
     assert (found.idle, found.unclear) == (True, False)
     assert found.headline == (
         "pod train-0 (index 0): container main crashes again and again, 2 times so far; "
@@ -65,13 +65,13 @@ def test_a_pod_that_crashes_again_and_again_does_not_run() -> None:
 
 
 def test_one_pod_that_runs_is_enough_to_run() -> None:
-    found = pods_seen(facts(), [pod(WELL), pod(CRASH)], None, NOW)
+    found = observed_pods(facts(), [pod(WELL), pod(CRASH)], None, NOW)
     assert (found.idle, len(found.troubles)) == (False, 1)
 
 
 @pytest.mark.parametrize(("ready", "idle"), [(0, True), (1, False), (None, False)])
 def test_where_no_pods_are_seen_the_mirror_s_count_decides(ready: int | None, idle: bool) -> None:
-    assert pods_seen(facts(ready=ready, active=1), [], None, NOW).idle is idle
+    assert observed_pods(facts(ready=ready, active=1), [], None, NOW).idle is idle
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_where_no_pods_are_seen_the_mirror_s_count_decides(ready: int | None, id
 def test_a_closer_look_is_worth_it_only_where_something_seems_wrong(
     seen: Workload, pods: list[Object], unclear: bool
 ) -> None:
-    assert pods_seen(seen, pods, None, NOW).unclear is unclear
-    assert pods_seen(seen, pods, LOOK, NOW).unclear is False
+    assert observed_pods(seen, pods, None, NOW).unclear is unclear
+    assert observed_pods(seen, pods, LOOK, NOW).unclear is False
 
 
 def test_failed_indexes_are_told_beside_what_a_look_has_shown() -> None:
-    found = pods_seen(facts(failed_indexes="1,3-5"), [], LOOK, NOW)
+    found = observed_pods(facts(failed_indexes="1,3-5"), [], LOOK, NOW)
     assert found.troubles == (*LOOK.troubles, "failed indexes: 1,3-5")
     assert found.headline == f"{LOOK.troubles[0]} (and 1 more)"
 
 
-def told(seen: PodsSeen, **worker_facts: Any) -> tuple[Stage, str]:
+def told(seen: ObservedPods, **worker_facts: Any) -> tuple[Stage, str]:
     """What is decided about a Job on worker a whose pods are seen so."""
     workers, mirrors = [worker("a", **worker_facts)], {"a": mirror(status=running())}
     found = snapshot(job(cluster="a", status=running()), workers, mirrors)
@@ -110,16 +110,17 @@ def told(seen: PodsSeen, **worker_facts: Any) -> tuple[Stage, str]:
 
 def test_a_job_whose_pods_do_not_run_is_not_said_to_run() -> None:
     since = "2026-01-01T11:59:00Z"
-    assert told(PodsSeen()) == (Stage.RUNNING, f"It has been running on a since {since}.")
-    assert told(PodsSeen(True)) == (
+    assert told(ObservedPods()) == (Stage.RUNNING, f"It has been running on a since {since}.")
+    assert told(ObservedPods(True)) == (
         Stage.NOT_RUNNING, f"None of its pods runs on a, where it was started at {since}."
     )  # fmt: skip
-    assert told(PodsSeen(True, ("pod x: no",)))[1].endswith(f"was started at {since}: pod x: no.")
+    assert told(ObservedPods(True, ("pod x: no",)))[1].endswith(f"was started at {since}: pod x: no.")
     assert (
-        told(PodsSeen(False, ("pod x: no",)))[1] == f"It has been running on a since {since}, with trouble: pod x: no."
+        told(ObservedPods(False, ("pod x: no",)))[1]
+        == f"It has been running on a since {since}, with trouble: pod x: no."
     )
 
 
 def test_a_worker_that_has_just_stopped_answering_is_told_at_once() -> None:
-    stage, sentence = told(PodsSeen(), unanswered=3.2)
+    stage, sentence = told(ObservedPods(), unanswered=3.2)
     assert (stage, sentence.startswith("a has not answered for 3 s; ")) == (Stage.WORKER_LOST, True)

@@ -19,7 +19,7 @@ _MOST_BYTES: Final = 512 * 1024
 _SHORT_LINE: Final = 32
 
 
-async def take_logs(pods: MirrorPods, per_pod: int) -> tuple[ContainerLog, ...]:
+async def collect_logs(pods: MirrorPods, per_pod: int) -> tuple[ContainerLog, ...]:
     """The last `per_pod` bytes of each pod's log, shared by its containers; raises KubeError."""
     started = [pod for pod in await pods.list() if has_started(pod)]
     taken: list[ContainerLog] = []
@@ -52,7 +52,7 @@ async def _take(client: Client, pod: Object, container: str, size: int) -> Conta
 
 
 async def last_bytes(chunks: AsyncIterator[bytes], size: int) -> tuple[bytes, bool]:
-    """The last whole lines within so many bytes, and whether something before them was left out.
+    """The last whole lines within this number of bytes, and whether something before them was left out.
 
     Of a last line that is longer alone, its end.
     """

@@ -1,7 +1,7 @@
 """What is known of a mirror's pods at one moment: whether any of them runs, and what is wrong with them.
 
 A watch brings everything about pods that have not ended, except for their events. The rest is in a `PodInspection`,
-which is made on demand: `PodsSeen.unclear` says for which mirrors it is worth a few requests.
+which is made on demand: `ObservedPods.unclear` says for which mirrors it is worth a few requests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PodInspection(msgspec.Struct, frozen=True):
     troubles: tuple[str, ...]
 
 
-class PodsSeen(msgspec.Struct, frozen=True):
+class ObservedPods(msgspec.Struct, frozen=True):
     """The pods of one mirror."""
 
     idle: bool = False
@@ -44,7 +44,7 @@ class PodsSeen(msgspec.Struct, frozen=True):
         return f"{self.troubles[0]}{more}" if self.troubles else ""
 
 
-NOTHING_SEEN: Final = PodsSeen()
+NOTHING_OBSERVED: Final = ObservedPods()
 
 
 class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -58,19 +58,22 @@ class _Pod(msgspec.Struct, frozen=True, gc=False):
     status: _Status = _Status()
 
 
-def pods_seen(facts: Workload, pods: Sequence[Object], look: PodInspection | None, now: datetime) -> PodsSeen:
-    """`facts` are those of the mirror, `pods` those of its pods that have not ended, `look` a recent one, and `now` is
-    the time on its worker.
+def observed_pods(
+    facts: Workload, pods: Sequence[Object], inspection: PodInspection | None, now: datetime
+) -> ObservedPods:
+    """`facts` are those of the mirror, `pods` those of its pods that have not ended, `inspection` a recent one.
+
+    `now` is the time on its worker.
 
     Where no pods are seen, because they may not be read or are not there yet, the mirror's own count of ready pods
     decides; where its kind has none, it is believed to run.
     """
     doubtful = [pod for pod in pods if not _is_well(pod)]
     idle = len(doubtful) == len(pods) and not any(map(runs, doubtful)) if pods else facts.ready == 0
-    told = look.troubles if look is not None else tuple(troubles(doubtful, ()))
+    found = inspection.troubles if inspection is not None else tuple(troubles(doubtful, ()))
     indexes = (f"failed indexes: {facts.failed_indexes}",) if facts.failed_indexes else ()
-    unclear = look is None and _is_unclear(facts, doubtful, now, idle=idle)
-    return PodsSeen(idle, (*told, *indexes), unclear)
+    unclear = inspection is None and _is_unclear(facts, doubtful, now, idle=idle)
+    return ObservedPods(idle, (*found, *indexes), unclear)
 
 
 def _is_well(pod: Object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobrelay.kube.objects import decode_object, encode
-from jobrelay.sdk.again import again
+from jobrelay.sdk.rerun import rerun_manifest
 from jobrelay.workloads import JobAdapter, load_adapters
 from tests.relay.fleets import MakeFleet, job
 
@@ -17,7 +17,7 @@ async def test_a_finished_job_becomes_what_was_submitted(fleet: MakeFleet) -> No
         await it.submit(annotations={"jobrelay.dev/clusters": "worker-1"}, ttlSecondsAfterFinished=600)
         await it.finished()
         found = await it.client.get(JOB.resource, "train", "default")
-        made = again(JOB, found)
+        made = rerun_manifest(JOB, found)
         assert made["metadata"] == {
             "generateName": "train-",
             "namespace": "default",
@@ -34,12 +34,12 @@ def test_a_name_that_is_given_is_taken_and_a_generated_one_is_generated_again() 
     body: dict[str, Any] = job("train-abcde")
     body["metadata"]["generateName"] = "train-"
     obj = decode_object(encode(body))
-    assert again(JOB, obj)["metadata"]["generateName"] == "train-"
-    assert again(JOB, obj, "second")["metadata"]["name"] == "second"
+    assert rerun_manifest(JOB, obj)["metadata"]["generateName"] == "train-"
+    assert rerun_manifest(JOB, obj, "second")["metadata"]["name"] == "second"
 
 
 def test_a_long_name_leaves_room_for_the_generated_part() -> None:
-    made = again(JOB, decode_object(encode(job("x" * 63))))
+    made = rerun_manifest(JOB, decode_object(encode(job("x" * 63))))
     assert len(made["metadata"]["generateName"]) == 58
 
 
@@ -48,6 +48,6 @@ def test_other_kinds_keep_their_spec_and_labels() -> None:
     spec = {"managedBy": "kueue.x-k8s.io/multikueue", "entrypoint": "python a.py"}
     metadata = {"name": "a", "namespace": "b", "labels": {"team": "x"}, "finalizers": ["ray.io/x"], "uid": "1"}
     body = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": metadata, "spec": spec, "status": {"x": 1}}
-    made = again(adapter, decode_object(encode(body)))
+    made = rerun_manifest(adapter, decode_object(encode(body)))
     assert made["spec"] == spec
     assert made["metadata"] == {"generateName": "a-", "namespace": "b", "labels": {"team": "x"}}

@@ -10,14 +10,14 @@ from jobrelay.workloads import Adapter
 from jobrelay.workloads.job.mirror import mirror_spec, user_labels
 from jobrelay.workloads.names import ASSIGNMENT
 
-__all__ = ["again"]
+__all__ = ["rerun_manifest"]
 
 _ADDED: Final = ("kubectl.kubernetes.io/last-applied-configuration", ASSIGNMENT)
 _LONGEST_PREFIX: Final = 57
 """Of a generated name: the server adds five characters, and a name of 63 can be a label."""
 
 
-def again(adapter: Adapter, obj: Object, name: str = "") -> dict[str, Any]:
+def rerun_manifest(adapter: Adapter, obj: Object, name: str = "") -> dict[str, Any]:
     """The manifest; without a name, the server makes one of that of the object that it is made from."""
     whole, metadata = obj.decode(), obj.metadata
     named = {"name": name} if name else {"generateName": whole["metadata"].get("generateName") or _prefix(obj.name)}

@@ -25,7 +25,7 @@ _PODS: Final = Fraction(110)
 _NODE: Final = "supposed"
 
 
-def suppose(snapshot: WorkloadSnapshot, changes: Sequence[str]) -> dict[str, Any]:
+def place_with_changes(snapshot: WorkloadSnapshot, changes: Sequence[str]) -> dict[str, Any]:
     """Where a workload would be placed with these changes, as JSON values; raises ValueError for one that cannot be
     read."""
     workers = dict(snapshot.workers)

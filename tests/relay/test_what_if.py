@@ -9,7 +9,7 @@ import pytest
 
 from jobrelay.relay.model import Capacity, NodeFacts
 from jobrelay.relay.snapshot import WorkloadSnapshot
-from jobrelay.relay.supposed import suppose
+from jobrelay.relay.what_if import place_with_changes
 from tests.relay.snapshots import job, snapshot, worker
 
 SMALL = NodeFacts("n", {}, (), {"cpu": Fraction(2), "memory": Fraction(2**30), "pods": Fraction(10)}, {})
@@ -22,27 +22,27 @@ def waiting(cpu: str = "8") -> WorkloadSnapshot:
 
 
 def test_a_worker_that_is_large_enough_would_take_it() -> None:
-    found = suppose(waiting(), ["worker=w4:cpu=64,memory=256Gi"])
+    found = place_with_changes(waiting(), ["worker=w4:cpu=64,memory=256Gi"])
     assert (found["placed"], found["changes"]) == ("w4", ["worker=w4:cpu=64,memory=256Gi"])
 
 
 def test_a_worker_that_is_too_small_would_not() -> None:
-    found = suppose(waiting(), ["worker=w4:cpu=4"])
+    found = place_with_changes(waiting(), ["worker=w4:cpu=4"])
     assert found["placed"] == ""
     assert "cpu" in found["sentence"]
 
 
 def test_a_worker_that_there_is_gets_one_more_node() -> None:
-    assert suppose(waiting(), ["worker=a:cpu=8"])["placed"] == "a"
+    assert place_with_changes(waiting(), ["worker=a:cpu=8"])["placed"] == "a"
 
 
 def test_nothing_is_changed() -> None:
     now = waiting()
-    suppose(now, ["worker=a:cpu=8"])
+    place_with_changes(now, ["worker=a:cpu=8"])
     assert now.place().chosen is None
 
 
 @pytest.mark.parametrize("text", ["worker=w4", "worker=:cpu=1", "worker=w4:cpu", "worker=w4:cpu=much"])
 def test_what_cannot_be_read_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"write .*cpu=64"):
-        suppose(waiting(), [text])
+        place_with_changes(waiting(), [text])
