@@ -15,6 +15,7 @@ from jobrelay.relay.durations import DurationRange
 from jobrelay.relay.placement import CapacityTracker
 from jobrelay.relay.placement.capacity import POD_OWNER
 from jobrelay.relay.settings import Settings
+from jobrelay.relay.signal import Signal
 from jobrelay.relay.state import RelayState
 from jobrelay.relay.workers.proving import MirrorProver, Site
 from jobrelay.relay.workers.scoped_cache import ScopedCache
@@ -48,7 +49,11 @@ class World:
             client = Client(None)  # type: ignore[arg-type]
             self.mirrors[name] = ScopedCache(lambda namespace, client=client: Cache(client, JOBS), prover)
             self.workers[name] = SimpleNamespace(
-                name=name, mirrors={JOBS: self.mirrors[name]}, capacity=CapacityTracker(), is_self=False
+                name=name,
+                mirrors={JOBS: self.mirrors[name]},
+                capacity=CapacityTracker(),
+                is_self=False,
+                missing_namespaces=SimpleNamespace(found=Signal()),
             )
             self.queues[name], _ = self.dispatcher.add_worker(self.workers[name])
 

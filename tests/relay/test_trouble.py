@@ -40,7 +40,7 @@ STATUS = "PATCH */jobs/train/status[?]*"
 WATCH_JOBS = "GET *jobs[?]*watch=true*"
 ALL = "*"
 ONE, TWO, HOME = "worker-1", "worker-2", "management"
-IMPATIENT = Timing(quiet=1.0, answer=0.5, sync=3.0, unavailable=1.0, longest_pause=0.2)
+IMPATIENT = Timing(quiet=1.0, idle_quiet=1.0, answer=0.5, sync=3.0, unavailable=1.0, longest_pause=0.2)
 
 
 @dataclass(frozen=True)

@@ -194,6 +194,7 @@ class Dispatcher:
             for kind in self._state.kinds.values()
         ]
         subscriptions.append(worker.capacity.subscribe(partial(self._state.pod_bound, worker.name)))
+        subscriptions.append(worker.missing_namespaces.found.subscribe(partial(self._namespace_found, worker.name)))
 
         def remove() -> None:
             for unsubscribe in subscriptions:
@@ -235,6 +236,10 @@ class Dispatcher:
         self._state.capacity_changed(worker.name, worker.capacity)
         self.pending.retry_soon()
         self._workers_changed()
+
+    def _namespace_found(self, worker: str, namespace: str) -> None:
+        self._state.namespace_found(worker, namespace)
+        self.pending.retry_soon()
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Have `callback` called when something about a worker has changed; returns how to unsubscribe."""

@@ -136,3 +136,7 @@ class Refusal:
     message: str
     until: datetime
     """When it may be tried again."""
+    missing_namespace: str = ""
+    """The namespace that it lacks, if that is why."""
+    times: int = 1
+    """How often in a row it lacked that."""

@@ -38,10 +38,10 @@ def _worker(relay: RelayManager, facts: WorkerFacts) -> WorkerView:
     known = not capacity.unknown
     return WorkerView(
         facts.name,
-        facts.connected,
+        facts.connected and not facts.unanswered,
         facts.state.value,
         facts.live,
-        facts.reason,
+        _why_unreachable(facts),
         format_time(facts.lost_since) if facts.lost_since is not None else "",
         len(capacity.nodes) if known else None,
         _usage(capacity, "cpu") if known else None,
@@ -55,6 +55,12 @@ def _worker(relay: RelayManager, facts: WorkerFacts) -> WorkerView:
         dict(facts.unfit),
         format_time(heard) if (heard := worker.heard) is not None else "",
     )
+
+
+def _why_unreachable(facts: WorkerFacts) -> str:
+    """Why nothing can be done there now; empty if it answers."""
+    silent = facts.connected and facts.unanswered
+    return f"it has not answered for {facts.unanswered:.0f} s" if silent else facts.reason
 
 
 def _left_alone(relay: RelayManager, worker: WorkerConnection) -> Iterator[str]:

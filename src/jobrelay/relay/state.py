@@ -230,6 +230,14 @@ class RelayState:
         """A worker accepted a workload of this shape (None) or refused it."""
         self._shapes.setdefault(worker, {})[shape] = refusal
 
+    def namespace_found(self, worker: str, namespace: str) -> None:
+        """A worker has a namespace that it lacked: what it refused for that may be tried again."""
+        shapes = self._shapes.get(worker, {})
+        for shape in [each for each, known in shapes.items() if known and known.missing_namespace == namespace]:
+            del shapes[shape]
+        for record in self._records.values():
+            record.namespace_found(worker, namespace)
+
     def capacity_changed(self, worker: str, capacity: CapacityTracker) -> None:
         """Release what is reserved for pods that the worker's capacity includes by now."""
         for mirror_uid in list(self._starting.get(worker, ())):

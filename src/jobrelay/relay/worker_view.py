@@ -20,6 +20,7 @@ class WorkerView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     name: str
     connected: bool
+    """Whether it answers: it is not connected from the moment at which its silence is suspicious."""
     state: str
     jobs: int
     reason: str = ""

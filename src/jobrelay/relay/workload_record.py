@@ -52,6 +52,12 @@ class WorkloadRecord:
     def refused(self, worker: str, refusal: Refusal) -> None:
         self.refusals = {**self.refusals, worker: refusal}
 
+    def namespace_found(self, worker: str, namespace: str) -> None:
+        """A worker has a namespace that it lacked."""
+        found = self.refusals.get(worker)
+        if found is not None and found.missing_namespace == namespace:
+            self.refusals = {name: each for name, each in self.refusals.items() if name != worker}
+
     def hold_status(self, now: float) -> None:
         if self.status_held_since is None:
             self.status_held_since = now

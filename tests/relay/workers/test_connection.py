@@ -52,18 +52,61 @@ async def test_nothing_is_asked_while_there_are_signs_of_life(clock: FakeClock) 
         before = len(w.seen.requests)
         for number in range(10):
             await w.client.create(JOBS, job(f"j{number}"))
-            await advance(clock, 10)
+            await advance(clock, 2)
         assert len(w.seen.requests) == before
 
 
-async def test_a_silent_worker_is_asked_every_15_seconds(clock: FakeClock) -> None:
+async def test_a_silent_worker_without_mirrors_is_asked_4_times_a_minute(clock: FakeClock) -> None:
     async with worker(clock) as w:
         await advance(clock, 61)
         assert w.seen.count("GET /readyz") == 4
         assert w.link.connected
 
 
-async def test_a_hung_worker_is_noticed_within_20_seconds(clock: FakeClock) -> None:
+async def test_a_silent_worker_with_mirrors_is_asked_24_times_a_minute(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        await w.client.create(JOBS, job("ours"))
+        await advance(clock, 1)
+        await advance(clock, 60, step=0.5)
+        assert w.seen.count("GET /readyz") == 24
+
+
+async def test_a_worker_with_mirrors_that_hangs_is_suspicious_within_5_seconds_and_lost_within_8(
+    clock: FakeClock,
+) -> None:
+    async with worker(clock) as w:
+        await advance(clock, 14)
+        await w.client.create(JOBS, job("ours"))
+        await settle(clock)
+        w.faults.add(Hang(), times=None)
+        await advance(clock, 5, step=0.5)
+        assert w.link.connected
+        assert w.link.facts().unanswered >= 2
+        await advance(clock, 3, step=0.5)
+        assert not w.link.connected
+        assert w.link.lost_since == clock.now() - timedelta(seconds=5.5)
+
+
+async def test_a_worker_that_does_not_say_who_it_is_is_lost_after_4_seconds(clock: FakeClock) -> None:
+    async with worker(clock) as w:
+        w.faults.add(Hang(), "GET /api/v1/namespaces/kube-system", times=None)
+        w.link.check_now()
+        await advance(clock, 4.5, step=0.5)
+        assert not w.link.connected
+
+
+@pytest.mark.parametrize("outage", [60.0, 61.0, 62.0, 63.0])
+async def test_a_worker_that_hung_is_followed_within_5_seconds_of_its_return(clock: FakeClock, outage: float) -> None:
+    async with worker(clock) as w:
+        w.faults.add(Hang(), times=None)
+        await advance(clock, outage, step=0.5)
+        assert not w.link.connected
+        w.faults.clear()
+        await advance(clock, 5, step=0.5)
+        assert w.link.connected
+
+
+async def test_a_hung_worker_without_mirrors_is_noticed_within_20_seconds(clock: FakeClock) -> None:
     async with worker(clock) as w:
         w.faults.add(Hang(), times=None)
         await advance(clock, 20.5)

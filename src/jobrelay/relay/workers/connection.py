@@ -42,6 +42,7 @@ from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_ne
 from jobrelay.relay.workers.heartbeat import Heartbeat
 from jobrelay.relay.workers.kinds_in_use import KindsInUse
 from jobrelay.relay.workers.mirror_caches import MirrorCaches
+from jobrelay.relay.workers.missing_namespaces import MissingNamespaces
 from jobrelay.relay.workers.proving import Proofs, Site
 from jobrelay.relay.workers.reasons import AnotherCluster, SameCluster, describe
 from jobrelay.relay.workers.spec import RejectedKubeconfig, UsableKubeconfig, WorkerSpec
@@ -110,10 +111,12 @@ class WorkerConnection:
         self._changed: Signal[[]] = Signal()
         self._transport = WorkerTransport(clock, suspect_after=timing.suspect, on_suspect=self._suspect)
         self._suspected = False
-        self._heartbeat = Heartbeat(self._transport, self.check_identity, self._answered, clock=clock, timing=timing)
+        self._heartbeat = Heartbeat(
+            self._transport, self.check_identity, self._answered, self._has_mirrors, clock=clock, timing=timing
+        )
         self.client = Client(self._transport, clock=clock, timeout=15.0, retries=0)
         """Retries nothing: the queues of the controllers do, and decide anew before each attempt."""
-        self._probe_client = Client(self._transport, clock=clock, timeout=2 * timing.answer, retries=0)
+        self._probe_client = Client(self._transport, clock=clock, timeout=timing.identify, retries=0)
         watcher = Client(self._transport, clock=clock, timeout=15.0, retries=0, page_size=100)
         self.mirrors = MirrorCaches(
             watcher,
@@ -141,6 +144,9 @@ class WorkerConnection:
             timing=timing,
             budget=bounds.capacity(),
             on_budget=self._review,
+        )
+        self.missing_namespaces = MissingNamespaces(
+            watcher, clock=clock, random=random, timing=timing, budget=bounds.capacity()
         )
         self._backoff = Backoff(1.0, timing.longest_pause, random=random)
         self._identity = ""
@@ -250,6 +256,9 @@ class WorkerConnection:
             self._heartbeat.check_now()
             self._changed()
 
+    def _has_mirrors(self) -> bool:
+        return bool(self.mirrors.uids)
+
     def _answered(self) -> None:
         if self._suspected:
             self._suspected = False
@@ -260,6 +269,7 @@ class WorkerConnection:
         stop = self.mirrors.follow_use()
         try:
             while True:
+                began = self._clock.monotonic()
                 try:
                     await self._session()
                 except KubeError as error:
@@ -267,7 +277,7 @@ class WorkerConnection:
                 except Exception as error:  # boundary of the task: no worker's answer may end it
                     log.exception("unexpected failure of a worker's connection", worker=self.name)
                     self._fail(describe(error))
-                await self._pause()
+                await self._pause(began)
         finally:
             stop()
             await self._transport.close()
@@ -287,6 +297,7 @@ class WorkerConnection:
         await until_first(
             self.mirrors.run(self.spec.namespaces, access.connection.namespace),
             self._feed.run(),
+            self.missing_namespaces.run(),
             self._heartbeat.run(),
             self._synced_in_time(),
             self._follow_access(access, self.spec.namespaces),
@@ -304,6 +315,7 @@ class WorkerConnection:
             self._feed.start_over()
             self._transport.worker_clock.start_over()
             self._namespaces.clear()
+            self.missing_namespaces.start_over()
         self._identity = found or self._identity
         self.is_self = bool(found) and found == self._home
 
@@ -344,12 +356,16 @@ class WorkerConnection:
             await self._transport.switch(self._connect(self.name, fresh.connection))
             self._heartbeat.check_now()
 
-    async def _pause(self) -> None:
-        """Wait before the next attempt, or until the operator has changed the access."""
+    async def _pause(self, began: float) -> None:
+        """Wait before the next attempt, or until the operator has changed the access.
+
+        The time that a worker took not to answer is a part of the pause.
+        """
+        spent = 0.0 if self._in_session else self._clock.monotonic() - began
         self._in_session = False
         if self._access_changed.is_set():
             return
-        pause = self._backoff.next()
+        pause = max(self._backoff.next() - spent, 0.0)
         self.next_retry = self._clock.now() + timedelta(seconds=pause)
         self._changed()
         try:

@@ -2,7 +2,7 @@
 
 Watches last minutes, and a dead connection or a hung server looks like a quiet one. So after some silence, when a watch
 has broken, or when requests are unanswered, the worker's `/readyz` is requested with a short timeout. While events,
-bookmarks or replies arrive nothing is requested.
+bookmarks or replies arrive nothing is requested. A worker that runs nothing for us may be silent for longer.
 
 After a broken watch the identity is checked too: if the watch can be reopened at once, the server may have been
 replaced.
@@ -23,7 +23,7 @@ _ALIVE = (Forbidden, NotFound, MethodNotAllowed, TooManyRequests)
 
 
 class Heartbeat:
-    """Checks one worker.
+    """Checks one worker; more often while it is `busy`.
 
     `check_identity` raises KubeError if it is not the same cluster as before; `answered` is called after each success.
     """
@@ -33,12 +33,13 @@ class Heartbeat:
         transport: WorkerTransport,
         check_identity: Callable[[], Awaitable[None]],
         answered: Callable[[], None],
+        busy: Callable[[], bool],
         *,
         clock: Clock,
         timing: Timing,
     ) -> None:
         self._transport, self._check_identity, self._answered = transport, check_identity, answered
-        self._clock, self._quiet = clock, timing.quiet
+        self._busy, self._clock, self._timing = busy, clock, timing
         self._client = Client(transport, clock=clock, timeout=timing.answer, retries=0)
         self._request = asyncio.Event()
 
@@ -49,9 +50,8 @@ class Heartbeat:
     async def run(self) -> None:
         """Check until cancelled; raises KubeError when the worker does not answer or is another cluster."""
         while True:
-            left = self._transport.heard_at + self._quiet - self._clock.monotonic()
-            requested = await self._requested(left)
-            if left > 0 and not requested:
+            requested = await self._requested(min(self._left(), self._timing.quiet))
+            if not requested and self._left() > 0:
                 continue
             self._request.clear()
             with suppress(*_ALIVE):
@@ -59,6 +59,11 @@ class Heartbeat:
             if requested:
                 await self._check_identity()
             self._answered()
+
+    def _left(self) -> float:
+        """The seconds until the silence is long enough for a heartbeat."""
+        quiet = self._timing.quiet if self._busy() else self._timing.idle_quiet
+        return self._transport.heard_at + quiet - self._clock.monotonic()
 
     async def _requested(self, within: float) -> bool:
         try:

@@ -16,8 +16,6 @@ from enum import StrEnum
 from random import Random
 from typing import Final
 
-from msgspec.structs import replace
-
 from jobrelay.kube import Cache, Client, Clock, Forbidden, Key, KubeError, MethodNotAllowed, NotFound, Object, Resource
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
@@ -25,6 +23,7 @@ from jobrelay.kube.discovery import served_of, serves
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
 from jobrelay.logs import get_logger
 from jobrelay.relay.workers.tasks import until_first
+from jobrelay.relay.workers.transforms import name_only
 from jobrelay.relay.workload_kind import is_built_in
 
 log = get_logger(__name__)
@@ -76,7 +75,7 @@ class ServedKinds:
             CUSTOMRESOURCEDEFINITIONS,
             clock=clock,
             random=random,
-            transform=_name_only,
+            transform=name_only,
             idle_timeout=idle_timeout,
             terminal=REFUSALS,
             on_connection_change=self._wake.set,
@@ -181,9 +180,3 @@ async def is_undefined(client: Client, resource: Resource) -> bool:
     except NotFound:
         return not await serves(client, resource)
     return False
-
-
-def _name_only(definition: Object) -> Object:
-    """Nothing but what identifies a definition."""
-    metadata = replace(definition.metadata, labels={}, annotations={}, owner_references=(), finalizers=())
-    return Object(metadata, b"{}")

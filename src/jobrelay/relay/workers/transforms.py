@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from jobrelay.apimachinery.gojson import UNREADABLE
 from jobrelay.kube import Metadata, Object, ProtocolError
@@ -21,6 +22,12 @@ _parts = msgspec.json.Decoder(_Parts)
 _kind = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
 _LONGEST_MESSAGE: Final = 300
+
+
+def name_only(obj: Object) -> Object:
+    """Nothing but what identifies an object."""
+    metadata = replace(obj.metadata, labels={}, annotations={}, owner_references=(), finalizers=())
+    return Object(metadata, b"{}")
 
 
 def strip_managed_fields(obj: Object) -> Object:
