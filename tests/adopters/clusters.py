@@ -52,7 +52,7 @@ async def real(folder: pathlib.Path) -> AsyncIterator[pathlib.Path]:
 
 
 @asynccontextmanager
-async def bare(folder: pathlib.Path) -> AsyncIterator[pathlib.Path]:
-    """A real control plane without nodes; yields its kubeconfig."""
-    with control_planes(["bare"], programs(), folder) as planes:
-        yield planes["bare"].kubeconfig
+async def bare(folder: pathlib.Path, *names: str) -> AsyncIterator[dict[str, pathlib.Path]]:
+    """Real control planes without nodes; yields their kubeconfigs by name."""
+    with control_planes(names, programs(), folder) as planes:
+        yield {name: plane.kubeconfig for name, plane in planes.items()}

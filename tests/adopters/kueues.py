@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jobrelay.kube import Client, NotFound, Object, Resource, SystemClock, find_connection, merge_patch
+from jobrelay.kube import AlreadyExists, Client, NotFound, Object, Resource, SystemClock, find_connection, merge_patch
 from jobrelay.kube.network import NetworkTransport
 from jobrelay.kube.resource import JOBS, NAMESPACES, SECRETS
 from jobrelay.relay.multikueue.dispatching import DEFAULT_DISPATCHING, Dispatching
@@ -102,19 +102,25 @@ class Installation:
 
     async def configure(self, cpu: str = "20") -> None:
         """Queues on the management cluster, the check, and the workers in Kueue's namespace."""
-        names = [name for name in self.clients if name != "management"]
-        for name in names:
-            text = base64.b64encode(self.kubeconfigs[name].read_bytes()).decode()
-            secret = {"metadata": {"name": name}, "data": {"kubeconfig": text}}
-            await self.home.create(SECRETS, secret, KUEUE)
-            source = {"kubeConfig": {"location": name, "locationType": "Secret"}}
-            body = {"metadata": {"name": name}, "spec": {"clusterSource": source}}
-            await self.home.create(MULTIKUEUE_CLUSTERS, of(MULTIKUEUE_CLUSTERS) | body)
+        names = await self.register()
         await self.home.create(CONFIGS, of(CONFIGS) | {"metadata": {"name": "all"}, "spec": {"clusters": names}})
         parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"}
         spec = {"controllerName": MULTIKUEUE, "parameters": parameters}
         await self.home.create(CHECKS, of(CHECKS) | {"metadata": {"name": "mk"}, "spec": spec})
         await create_all(self.home, queues(cpu, check="mk"))
+
+    async def register(self) -> list[str]:
+        """Register all workers on the management cluster, unless they are; their names."""
+        names = [name for name in self.clients if name != "management"]
+        for name in names:
+            text = base64.b64encode(self.kubeconfigs[name].read_bytes()).decode()
+            secret = {"metadata": {"name": name}, "data": {"kubeconfig": text}}
+            source = {"kubeConfig": {"location": name, "locationType": "Secret"}}
+            body = {"metadata": {"name": name}, "spec": {"clusterSource": source}}
+            with contextlib.suppress(AlreadyExists):
+                await self.home.create(SECRETS, secret, KUEUE)
+                await self.home.create(MULTIKUEUE_CLUSTERS, of(MULTIKUEUE_CLUSTERS) | body)
+        return names
 
     async def name_workers(self, *names: str) -> None:
         """Let the MultiKueueConfig name only these."""

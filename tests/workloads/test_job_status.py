@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobrelay.kube import ProtocolError
+from jobrelay.workloads.metadata import queued_mirror
 
 from .jobs import (
     ADAPTER,
@@ -156,6 +157,15 @@ class TestSuspension:
     def test_the_first_start_stays_if_the_suspension_was_never_seen(self) -> None:
         told = after({"startTime": T1}, {"startTime": T2, "conditions": [RESUMED]})
         assert (told["startTime"], short(told)) == (T1, [])
+
+    def test_the_start_by_the_kueue_of_a_worker_is_told(self) -> None:
+        original = job({})
+        mirror = queued_mirror(
+            mirror_of(original, {"startTime": T2, "active": 1, "conditions": [RESUMED]}), "job-train"
+        )
+        told = returned(original, mirror)
+        assert told is not None
+        assert told["conditions"] == [RESUMED]
 
     def test_a_mirror_made_on_resumption_resumes_its_original(self) -> None:
         told = after({"startTime": T1, "conditions": [SUSPENDED]}, {"startTime": T3, "active": 1})

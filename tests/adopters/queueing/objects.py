@@ -6,9 +6,13 @@ for such a name.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from jobrelay.kube.resource import JOBS, NAMESPACES, PODS, Resource
+from jobrelay.relay.multikueue.views import CONFIGS
+from jobrelay.relay.workers.multikueue import CLUSTERS
+from jobrelay.workloads.names import MULTIKUEUE
 
 Obj = dict[str, Any]
 
@@ -29,6 +33,7 @@ COHORTS: Final = _kueue("cohorts", "Cohort")
 FLAVORS: Final = _kueue("resourceflavors", "ResourceFlavor")
 CHECKS: Final = _kueue("admissionchecks", "AdmissionCheck")
 PRIORITIES: Final = _kueue("workloadpriorityclasses", "WorkloadPriorityClass")
+MULTIKUEUE_CLUSTERS: Final = CLUSTERS[VERSION]
 POD_PRIORITIES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 LIMITRANGES: Final = Resource("", "v1", "limitranges", "LimitRange")
 RUNTIMECLASSES: Final = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)
@@ -36,14 +41,27 @@ KINDS: Final = {
     one.kind: one
     for one in (
         WORKLOADS, LOCALQUEUES, CLUSTERQUEUES, COHORTS, FLAVORS, CHECKS, PRIORITIES, POD_PRIORITIES, LIMITRANGES,
-        RUNTIMECLASSES, JOBS, PODS, NAMESPACES,
+        RUNTIMECLASSES, JOBS, PODS, NAMESPACES, MULTIKUEUE_CLUSTERS, CONFIGS,
     )
 }  # fmt: skip
+
+
+_OF_JOB: Final = re.compile(r"job-(.+)-[0-9a-f]{5}")
+"""How Kueue calls the Workload of a Job."""
 
 
 def typed(resource: Resource, body: Obj) -> Obj:
     """An object that says what it is, as webhooks want it."""
     return {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+
+
+def job_of(workload: Obj) -> str:
+    """The name of the Job that a Workload is for; its own if it is for none. A worker may not have the Job yet."""
+    metadata = workload["metadata"]
+    if owners := metadata.get("ownerReferences"):
+        return str(owners[0]["name"])
+    of_job = _OF_JOB.fullmatch(metadata["name"])
+    return of_job[1] if of_job else str(metadata["name"])
 
 
 class Names:
@@ -198,6 +216,18 @@ def workload(names: Names, name: str, short: Obj) -> Obj:
     ]
     spec = {"queueName": short.get("queue"), "podSets": sets, **names.whole(short.get("spec", {}))}
     return {"metadata": {"name": name, "namespace": names.namespace()}, "spec": _without_empty(spec)}
+
+
+def multikueue_check(names: Names, name: str) -> Obj:
+    """A check of MultiKueue, whose MultiKueueConfig has its name."""
+    parameters = {"apiGroup": GROUP, "kind": CONFIGS.kind, "name": names.named(name)}
+    return {"metadata": {"name": names.named(name)}, "spec": {"controllerName": MULTIKUEUE, "parameters": parameters}}
+
+
+def multikueue_cluster(names: Names, name: str) -> Obj:
+    """A worker whose kubeconfig is in a Secret of its name."""
+    source = {"kubeConfig": {"location": names.named(name), "locationType": "Secret"}}
+    return {"metadata": {"name": names.named(name)}, "spec": {"clusterSource": source}}
 
 
 def _without_empty(values: Obj) -> Obj:

@@ -12,10 +12,24 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from jobrelay.kube import Resource
 from jobrelay.kube.resource import JOBS
+from jobrelay.relay.multikueue.claims import MARK
+from jobrelay.workloads.names import KUEUE_ORIGIN, MULTIKUEUE
 
-from .objects import CLUSTERQUEUES, COHORTS, LOCALQUEUES, WORKLOADS, Names, Obj
+from .objects import (
+    CHECKS,
+    CLUSTERQUEUES,
+    COHORTS,
+    GROUP,
+    LOCALQUEUES,
+    MULTIKUEUE_CLUSTERS,
+    WORKLOADS,
+    Names,
+    Obj,
+    job_of,
+)
 
 Facts = dict[str, Any]
+_PREBUILT: Final = f"{GROUP}/prebuilt-workload-name"
 APART: Final = 0.3
 """Seconds; what is written at about the same time has no order, since writes overtake each other."""
 
@@ -55,6 +69,11 @@ def picture(stage: Objects, names: Names, error: Obj | None = None, reserved: Se
         facts |= _prefixed(f"local {neutral.called(each)}", _queue(each))
     for each in stage.objects(COHORTS, names.slug):
         facts |= _prefixed(f"cohort {neutral.called(each)}", dict(_share(each.get("status", {}))))
+    for each in stage.objects(CHECKS, names.slug):
+        if each["spec"]["controllerName"] == MULTIKUEUE:
+            facts |= _prefixed(f"check {neutral.called(each)}", dict(_conditions(each)))
+    for each in stage.objects(MULTIKUEUE_CLUSTERS, names.slug):
+        facts |= _prefixed(f"cluster {neutral.called(each)}", dict(_conditions(each, "Active")))
     facts |= _order(reserved, neutral)
     return {neutral.text(key): neutral.text(value) for key, value in sorted(facts.items())}
 
@@ -67,11 +86,13 @@ def _prefixed(prefix: str, facts: Facts) -> Facts:
     return {f"{prefix}: {name}": value for name, value in facts.items() if value not in (None, "")}
 
 
-def _conditions(obj: Obj) -> Iterator[tuple[str, str]]:
+def _conditions(obj: Obj, only: str = "") -> Iterator[tuple[str, str]]:
     for one in obj.get("status", {}).get("conditions", ()):
+        if only not in ("", one["type"]):
+            continue
         yield one["type"], f"{one['status']} {one.get('reason', '')}".strip()
         if one.get("message"):
-            yield f"{one['type']} message", one["message"]
+            yield f"{one['type']} message", one["message"].removesuffix(f"; {MARK}")
 
 
 def _workload(obj: Obj) -> Facts:
@@ -92,6 +113,9 @@ def _workload(obj: Obj) -> Facts:
     facts["reclaimable"] = _pairs((each["name"], each["count"]) for each in status.get("reclaimablePods", ()))
     facts["requeues"] = (status.get("requeueState") or {}).get("count")
     facts["deleting"] = "yes" if "deletionTimestamp" in obj["metadata"] else None
+    facts["cluster"] = status.get("clusterName")
+    facts["nominated"] = " ".join(status.get("nominatedClusterNames", ()))
+    facts["origin"] = obj["metadata"].get("labels", {}).get(KUEUE_ORIGIN)
     return facts
 
 
@@ -124,7 +148,17 @@ def _job(obj: Obj) -> Facts:
     facts["labels"] = _pairs(
         (k, v) for k, v in sorted(labels.items()) if "controller-uid" not in k and "job-name" not in k
     )
-    return facts
+    return facts | _delegated(obj)
+
+
+def _delegated(obj: Obj) -> Facts:
+    """What a Job shows that another cluster runs, or that runs here for another cluster."""
+    metadata, by = obj["metadata"], obj["spec"].get("managedBy")
+    marks = metadata.get("labels", {}) | metadata.get("annotations", {})
+    origin = marks.get(KUEUE_ORIGIN)
+    status = obj.get("status", {}) if by or origin else {}
+    counts = [(name, status[name]) for name in ("active", "ready", "succeeded", "failed") if status.get(name)]
+    return {"managed by": by, "origin": origin, "prebuilt": marks.get(_PREBUILT), "pods": _pairs(counts)}
 
 
 def _toleration(one: Obj) -> str:
@@ -194,14 +228,13 @@ class _Neutral:
         self._hashed = {
             each["metadata"]["name"]: f"job-{self.called(each)}"
             for each in objects
-            if each["metadata"].get("ownerReferences")
+            if job_of(each) != each["metadata"]["name"]
         }
 
     def called(self, obj: Obj) -> str:
         """The name of a Job for its Workload too; a namespace other than the script's own in front."""
         metadata = obj["metadata"]
-        owners = metadata.get("ownerReferences", ())
-        name = owners[0]["name"] if owners else self._names.plain(metadata["name"])
+        name = self._names.plain(job_of(obj))
         place = self._names.plain(metadata.get("namespace", "NS"))
         return name if place == "NS" else f"{place}/{name}"
 

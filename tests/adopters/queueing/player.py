@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from . import objects as short
 from .objects import KINDS, WORKLOADS, Names, Obj
 from .picture import Facts, picture
 from .scripts import Script
-from .stage import Stage
+from .stage import Stage, settled
 
 NODE: Final = "queue-scripts"
 IN_ORDER: Final = 5.0
@@ -39,23 +39,39 @@ class Player:
 
     async def play(self) -> list[Facts]:
         """The facts after each step."""
-        await self._namespace("", {})
+        await self.begin()
         try:
             return [await self._step(step) for step in self.script.steps]
         finally:
-            await self._clean_up()
+            await self.clean_up()
+
+    async def begin(self) -> None:
+        await self._namespace("", {})
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """The clusters that a step may change."""
+        return (self.stage,)
+
+    def picture(self, error: Obj | None = None) -> Facts:
+        """What a script's objects show now."""
+        return picture(self.stage, self.names, error, self.stage.reserved(self.names.slug))
 
     async def _step(self, step: Obj) -> Facts:
         error: Obj | None = None
         try:
-            for verb, what in step.items():
-                await getattr(self, f"do_{verb}")(what)
+            await self.do(step)
         except StatusError as refusal:
             error = {"code": refusal.code, "message": str(refusal)}
         except LookupError as nothing:
             error = {"code": 404, "message": str(nothing)}
-        rest = {} if await self.stage.settled(self.names.slug) else {"rest": "never"}
-        return rest | picture(self.stage, self.names, error, self.stage.reserved(self.names.slug))
+        rest = {} if await settled(self.stages, self.names.slug) else {"rest": "never"}
+        return rest | self.picture(error)
+
+    async def do(self, step: Obj) -> None:
+        """What a step says, by its verbs."""
+        for verb, what in step.items():
+            await getattr(self, f"do_{verb}")(what)
 
     # Queues and what they need.
 
@@ -81,19 +97,19 @@ class Player:
     async def do_priority(self, classes: Obj) -> None:
         for name, value in classes.items():
             body = {"metadata": {"name": self.names.named(name)}, "value": value}
-            await self._create(short.PRIORITIES, body)
+            await self.create(short.PRIORITIES, body)
 
     async def do_pod_priority(self, classes: Obj) -> None:
         for name, value in classes.items():
             body = {"metadata": {"name": self.names.named(name)}, "value": value}
-            await self._create(short.POD_PRIORITIES, body)
+            await self.create(short.POD_PRIORITIES, body)
 
     async def do_check(self, checks: Obj) -> None:
         """AdmissionChecks whose controller is the script; they are active unless `active` is false."""
         for name, one in checks.items():
             full = self.names.named(name)
             controller = (one or {}).get("controller", "example.com/script")
-            await self._create(short.CHECKS, {"metadata": {"name": full}, "spec": {"controllerName": controller}})
+            await self.create(short.CHECKS, {"metadata": {"name": full}, "spec": {"controllerName": controller}})
             await self.do_active({name: (one or {}).get("active", True)})
 
     async def do_active(self, checks: Obj) -> None:
@@ -112,14 +128,14 @@ class Player:
     async def do_job(self, jobs: Obj) -> None:
         for name, one in jobs.items():
             await self._next_second()
-            await self._create(JOBS, short.job(self.names, name, one))
+            await self.create(JOBS, short.job(self.names, name, one))
             if "queue" in one and name != [*jobs][-1]:
                 await self._queued(name)
 
     async def do_workload(self, workloads: Obj) -> None:
         for name, one in workloads.items():
             await self._next_second()
-            await self._create(WORKLOADS, short.workload(self.names, name, one))
+            await self.create(WORKLOADS, short.workload(self.names, name, one))
 
     async def do_pods(self, jobs: Obj) -> None:
         """Give a Job's pods a status: all that have not ended, or with `{status: N}` so many of them."""
@@ -159,7 +175,7 @@ class Player:
         resource = KINDS[body["kind"]]
         if resource.namespaced:
             body["metadata"].setdefault("namespace", self.names.namespace())
-        await self._create(resource, body)
+        await self.create(resource, body)
 
     async def do_change(self, changes: Obj) -> None:
         """Merge patches by `Kind name`."""
@@ -188,7 +204,7 @@ class Player:
 
     async def _namespace(self, name: str, labels: Obj) -> None:
         full = self.names.namespace(name)
-        await self._create(NAMESPACES, {"metadata": {"name": full, "labels": labels}})
+        await self.create(NAMESPACES, {"metadata": {"name": full, "labels": labels}})
         while True:
             with suppress(NotFound):
                 await self.client.get(SERVICEACCOUNTS, "default", full)
@@ -197,9 +213,9 @@ class Player:
 
     async def _create_all(self, resource: Resource, make: Callable[[Names, str, Obj], Obj], shorts: Obj) -> None:
         for name, one in shorts.items():
-            await self._create(resource, make(self.names, name, one or {}))
+            await self.create(resource, make(self.names, name, one or {}))
 
-    async def _create(self, resource: Resource, body: Obj) -> None:
+    async def create(self, resource: Resource, body: Obj) -> None:
         created = await self.client.create(resource, short.typed(resource, body))
         if not resource.namespaced:
             self._made.append((resource, created.name))
@@ -230,8 +246,7 @@ class Player:
 
     def _workload(self, name: str) -> Obj:
         for each in self.stage.objects(WORKLOADS, self.names.slug):
-            owners = each["metadata"].get("ownerReferences") or [each["metadata"]]
-            if owners[0]["name"] == name:
+            if short.job_of(each) == name:
                 return each
         raise LookupError(f"no Workload of {name}")
 
@@ -267,7 +282,7 @@ class Player:
             await self.client.create(PODS, body, namespace, name=name, subresource="binding")
         await self.client.patch(PODS, name, merge_patch({"status": pod_status(word)}), namespace, subresource="status")
 
-    async def _clean_up(self) -> None:
+    async def clean_up(self) -> None:
         """Remove everything, so that it costs the next scripts nothing; what goes by itself meanwhile is no error."""
         for job in self.stage.objects(JOBS, self.names.slug):
             with suppress(StatusError):

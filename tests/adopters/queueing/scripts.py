@@ -38,12 +38,16 @@ class Script:
 
 @dataclass(frozen=True)
 class Family:
-    """The scripts of one file; `at_once` bounds how many may be played side by side."""
+    """The scripts of one file; `at_once` bounds how many may be played side by side.
+
+    Those with `workers` are about MultiKueue, and these are the clusters that run what is submitted.
+    """
 
     name: str
     scripts: tuple[Script, ...]
     settings: Obj = field(default_factory=dict)
     at_once: int = 30
+    workers: tuple[str, ...] = ()
 
 
 def families(only: str = "") -> list[Family]:
@@ -56,7 +60,7 @@ def load(path: pathlib.Path) -> Family:
     found = yaml.safe_load(path.read_text())
     head = found.pop("family", {})
     scripts = tuple(script for name, body in found.items() for script in _expanded(path.stem, name, body))
-    return Family(path.stem, scripts, **head)
+    return Family(path.stem, scripts, **{**head, "workers": tuple(head.get("workers", ()))})
 
 
 def _expanded(family: str, name: str, body: Obj | list[Obj]) -> Iterator[Script]:

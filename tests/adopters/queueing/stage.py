@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final
@@ -33,10 +33,10 @@ AT_MOST: Final = 90.0
 class Stage:
     """One cluster, its caches, and what has happened on it by slug."""
 
-    def __init__(self, client: Client, quiet: float) -> None:
+    def __init__(self, client: Client, quiet: float, followed: Sequence[Resource] = FOLLOWED) -> None:
         self.client, self.quiet = client, quiet
         self.probe: Probe | None = None
-        self.caches = {resource: Cache(client, resource) for resource in FOLLOWED}
+        self.caches = {resource: Cache(client, resource) for resource in followed}
         self.changes: dict[str, Changes] = defaultdict(Changes)
         self._last: dict[str, float] = {}
         self._reserved: dict[str, list[Reservation]] = defaultdict(list)
@@ -46,25 +46,23 @@ class Stage:
 
     def objects(self, resource: Resource, slug: str) -> list[Obj]:
         """All objects of a kind that belong to a script."""
-        return [each.decode() for each in self.caches[resource] if slug_of(each) == slug]
+        return [each.decode() for each in self.caches.get(resource, ()) if slug_of(each) == slug]
 
     def reserved(self, slug: str) -> list[Reservation]:
         """The reservations since this was last asked."""
         return self._reserved.pop(slug, [])
 
-    async def settled(self, slug: str) -> bool:
-        """Wait until a script's objects are at rest; false if they never are."""
+    def stir(self, slug: str) -> None:
+        """Something was done to a script's objects."""
         self._last[slug] = time.monotonic()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(AT_MOST):
-                while not self._at_rest(slug):
-                    await asyncio.sleep(max(self._last[slug] + self.quiet - time.monotonic(), 0))
-                    if self.probe is not None:
-                        await self.probe.changes.until(lambda: self._served(slug))
-                return True
-        return False
 
-    def _at_rest(self, slug: str) -> bool:
+    async def rest(self, slug: str) -> None:
+        """Wait as long as a script's objects would have to stay as they are now."""
+        await asyncio.sleep(max(self._last[slug] + self.quiet - time.monotonic(), 0))
+        if self.probe is not None:
+            await self.probe.changes.until(lambda: self._served(slug))
+
+    def at_rest(self, slug: str) -> bool:
         return self._last[slug] + self.quiet <= time.monotonic() and self._served(slug)
 
     def _served(self, slug: str) -> bool:
@@ -82,7 +80,7 @@ class Stage:
         obj = new or old
         assert obj is not None
         slug = slug_of(obj)
-        self._last[slug] = time.monotonic()
+        self.stir(slug)
         if resource == WORKLOADS and new is not None:
             self._note_reservation(slug, old, new)
         if resource == PODS and new is not None and new.deleting:
@@ -104,14 +102,29 @@ class Stage:
             await self.client.delete(PODS, pod.name, pod.namespace, grace_period=0, uid=pod.uid)
 
 
+async def settled(stages: Sequence[Stage], slug: str) -> bool:
+    """Wait until a script's objects are at rest on all its clusters; false if they never are."""
+    for stage in stages:
+        stage.stir(slug)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(AT_MOST):
+            while not all(stage.at_rest(slug) for stage in stages):
+                for stage in stages:
+                    await stage.rest(slug)
+            return True
+    return False
+
+
 def slug_of(obj: Object) -> str:
     return (obj.namespace or obj.name).partition("-")[0]
 
 
 @asynccontextmanager
-async def staged(client: Client, quiet: float, *, probed: bool = True) -> AsyncIterator[Stage]:
+async def staged(
+    client: Client, quiet: float, *, probed: bool = True, followed: Sequence[Resource] = FOLLOWED
+) -> AsyncIterator[Stage]:
     """Follow a cluster while the block runs; one whose Jobs would stand in others' way is not probed."""
-    stage = Stage(client, quiet)
+    stage = Stage(client, quiet, followed)
     tasks = [asyncio.create_task(cache.run()) for cache in stage.caches.values()]
     try:
         for cache in stage.caches.values():

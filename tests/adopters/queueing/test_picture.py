@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobrelay.kube import Resource
+from jobrelay.relay.multikueue.claims import MARK
 
 from .objects import Names
 from .picture import Facts, Reservation, picture
@@ -41,6 +42,40 @@ def workload(name: str = "a", uid: str = UID, **status: Any) -> dict[str, Any]:
 
 def test_a_workload_is_called_as_its_job() -> None:
     assert shown(workloads=[workload()]) == {"workload a: spec": "queue q, priority 0, main 2 x cpu=1"}
+
+
+def test_a_workload_on_a_worker_is_called_as_its_job_before_that_is_there() -> None:
+    clone = workload(clusterName="one", nominatedClusterNames=["one", "two"])
+    del clone["metadata"]["ownerReferences"]
+    clone["metadata"]["labels"] = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
+    found = shown(workloads=[clone])
+    assert found["workload a: nominated"] == "one two"
+    assert found["workload a: cluster"] == "one"
+    assert found["workload a: origin"] == "multikueue"
+
+
+def test_a_job_that_runs_for_another_cluster_shows_its_pods() -> None:
+    annotations = {"kueue.x-k8s.io/prebuilt-workload-name": "job-a-0a1b2"}
+    labels = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
+    metadata = {"name": "a", "namespace": "s123456", "uid": UID, "labels": labels, "annotations": annotations}
+    job = {"metadata": metadata, "spec": {"template": {"spec": {}}}, "status": {"active": 2, "failed": 0}}
+    found = shown(jobs=[job], workloads=[workload()])
+    assert found["job a: pods"] == "active=2"
+    assert found["job a: prebuilt"] == "job-a"
+    assert found["job a: origin"] == "multikueue"
+
+
+def test_of_a_check_of_multikueue_it_is_not_shown_whose_it_is() -> None:
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": f"ready; {MARK}"}
+    checks = [
+        {
+            "metadata": {"name": f"s123456-{name}", "uid": UID},
+            "spec": {"controllerName": by},
+            "status": {"conditions": [active]},
+        }
+        for name, by in (("k", "kueue.x-k8s.io/multikueue"), ("l", "example.com/script"))
+    ]
+    assert shown(admissionchecks=checks) == {"check k: Active": "True Active", "check k: Active message": "ready"}
 
 
 def test_a_condition_and_its_message_are_two_facts() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 
 from . import recording
+from .fleet_player import FleetPlayer
 from .objects import Names, cluster_queue, job, quota
 from .player import Player
 from .scripts import families, load
@@ -17,8 +18,12 @@ def test_there_are_many_scripts() -> None:
 
 
 def test_scripts_only_know_steps_that_there_are() -> None:
-    verbs = {verb for family in families() for script in family.scripts for step in script.steps for verb in step}
-    assert [verb for verb in sorted(verbs) if not hasattr(Player, f"do_{verb}")] == []
+    for family in families():
+        player = FleetPlayer if family.workers else Player
+        steps = [step for script in family.scripts for step in script.steps]
+        there = [one for step in steps for one in step.get("at", {}).values()]
+        assert [verb for step in steps for verb in step if not hasattr(player, f"do_{verb}")] == []
+        assert [verb for step in there for verb in step if not hasattr(Player, f"do_{verb}")] == []
 
 
 def test_every_script_has_a_name_and_a_slug_of_its_own() -> None:

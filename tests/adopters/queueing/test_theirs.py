@@ -11,9 +11,8 @@ from tests.adopters import programs
 from .compare import differences, told
 from .known import share_equal
 from .manager import MANAGER
-from .playing import by_settings
 from .scripts import families
-from .theirs import theirs
+from .theirs import play
 
 SAME = 0.99
 """Some facts depend on how fast a manager is: two recordings may agree by chance."""
@@ -26,11 +25,8 @@ async def test_real_kueue_does_what_is_recorded(tmp_path: pathlib.Path, capsys: 
     if missing := programs.missing(MANAGER, programs.versions()):
         pytest.skip(f"not built: {' '.join(missing)}")
     found: dict[str, list[list[str]]] = {}
-    async with theirs(tmp_path) as kueue:
-        for group in by_settings(families()):
-            played = await kueue.play(group)
-            for family in group:
-                found |= differences(family, played[family.name])
-                with capsys.disabled():
-                    print("\n".join(told(family, played[family.name])))
+    async for family, [played] in play(families(), tmp_path):
+        found |= differences(family, played)
+        with capsys.disabled():
+            print("\n".join(told(family, played)))
     assert share_equal(found) >= SAME

@@ -14,49 +14,51 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from jobrelay.kube import connect
 from tests.adopters import clusters
 
 from . import recording
-from .manager import Kueue, installed
-from .playing import Played, by_settings, play_all
+from .kueue_fleet import MANAGEMENT, KueueFleet, kueue_fleet
+from .playing import Played, by_settings
 from .scripts import Family, families
-from .stage import staged
 
 QUIET: Final = 2.5
 """Kueue batches updates of queues for a second, and what it has parked for another."""
-
-
-class Theirs:
-    """Real Kueue on a cluster of its own."""
-
-    def __init__(self, kubeconfig: pathlib.Path, kueue: Kueue) -> None:
-        self._kubeconfig, self._kueue = kubeconfig, kueue
-
-    async def play(self, families: Sequence[Family]) -> dict[str, Played]:
-        """What came of families that have the same settings."""
-        async with (
-            self._kueue.running(families[0].settings),
-            connect(str(self._kubeconfig)) as client,
-            staged(client, QUIET, probed=families[0].at_once > 1) as stage,
-        ):
-            return await play_all(stage, families)
+FLEET_QUIET: Final = 5.0
+"""MultiKueue looks at what workers tell it after a second, and at what it has put off after two."""
 
 
 @asynccontextmanager
-async def theirs(folder: pathlib.Path) -> AsyncIterator[Theirs]:
-    async with clusters.bare(folder) as kubeconfig, installed(kubeconfig, folder) as kueue:
-        yield Theirs(kubeconfig, kueue)
+async def theirs(folder: pathlib.Path, workers: Sequence[str]) -> AsyncIterator[KueueFleet]:
+    """Real Kueue on real clusters of its own."""
+    async with clusters.bare(folder, MANAGEMENT, *workers) as kubeconfigs, kueue_fleet(folder, kubeconfigs) as fleet:
+        yield fleet
+
+
+async def play(
+    chosen: Sequence[Family], folder: pathlib.Path, runs: int = 1
+) -> AsyncIterator[tuple[Family, list[Played]]]:
+    """Each family with what came of it in each run."""
+    groups = by_settings(chosen)
+    for workers in dict.fromkeys(group[0].workers for group in groups):
+        place = folder / f"with-{len(workers)}-workers"
+        place.mkdir()
+        async with theirs(place, workers) as fleet:
+            for group in (each for each in groups if each[0].workers == workers):
+                played = [await _play(fleet, group) for _ in range(runs)]
+                for family in group:
+                    yield family, [each[family.name] for each in played]
+
+
+async def _play(fleet: KueueFleet, group: Sequence[Family]) -> dict[str, Played]:
+    async with fleet.running(group[0].settings) as it:
+        return await fleet.play(it, group, FLEET_QUIET if fleet.workers else QUIET)
 
 
 async def record(chosen: list[Family], runs: int) -> None:
     """Play families several times, and keep what was the same each time."""
     with tempfile.TemporaryDirectory() as folder:
-        async with theirs(pathlib.Path(folder)) as kueue:
-            for group in by_settings(chosen):
-                played = [await kueue.play(group) for _ in range(runs)]
-                for family in group:
-                    _keep(family, [each[family.name] for each in played])
+        async for family, played in play(chosen, pathlib.Path(folder), runs):
+            _keep(family, played)
 
 
 def _keep(family: Family, runs: list[Played]) -> None:

@@ -14,7 +14,8 @@ A mirror that is created when its original is resumed was itself never suspended
 original then gets what the Job controller would write: that it was resumed when the mirror started.
 
 A mirror may also be suspended by the relay, before it is released, which is not the user's concern. So `Suspended`
-follows the mirror only where it answers the user: True while the original is to be suspended, False to end that.
+follows the mirror only where it answers the user: True while the original is to be suspended, False to end that. Where
+the worker's Kueue starts the mirror, the original was suspended too until it was admitted, and False tells its start.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ from jobrelay.kinds.batch.job.names import DEADLINE_EXCEEDED, FAILURE_TARGET, SU
 _Conditions = dict[str, Condition]
 
 
-def merged_conditions(original: MergeJob, mirror: MergeJob, created: str | None) -> tuple[Condition, ...]:
-    """The conditions to write; `created` is when the mirror was created."""
+def merged_conditions(
+    original: MergeJob, mirror: MergeJob, created: str | None, *, queued: bool = False
+) -> tuple[Condition, ...]:
+    """The conditions to write; `created` is when the mirror was created, `queued` whether Kueue starts it there."""
     known, told = by_type(original.status.conditions), by_type(mirror.status.conditions)
     if _stopped_by_lease_only(original, mirror, told):
         del told[FAILURE_TARGET]
@@ -39,7 +42,7 @@ def merged_conditions(original: MergeJob, mirror: MergeJob, created: str | None)
     for end in ENDS:
         for type_ in end:
             told.pop(type_, None)
-    if SUSPENDED in told and not _answers_user(original, told[SUSPENDED], known):
+    if SUSPENDED in told and not _answers_user(original, told[SUSPENDED], known, queued):
         del told[SUSPENDED]
     elif SUSPENDED not in told and _resumes(original, mirror):
         told[SUSPENDED] = suspension(False, mirror.status.start_time)
@@ -83,9 +86,9 @@ def _end_conditions(known: _Conditions, told: _Conditions, created: str | None) 
     return [interim, ended]
 
 
-def _answers_user(original: MergeJob, told: Condition, known: _Conditions) -> bool:
+def _answers_user(original: MergeJob, told: Condition, known: _Conditions, queued: bool) -> bool:
     """Whether a mirror's suspension, or the end of one, is what the user of the original asked for."""
-    return original.spec.suspend if told.true else _is_true(known, SUSPENDED)
+    return original.spec.suspend if told.true else queued or _is_true(known, SUSPENDED)
 
 
 def _resumes(original: MergeJob, mirror: MergeJob) -> bool:

@@ -42,6 +42,7 @@ from jobrelay.kube import Object
 from jobrelay.workloads.adapter import Urgency
 from jobrelay.workloads.job.conditions import merged_conditions, start_time
 from jobrelay.workloads.job.views import UntypedStatus
+from jobrelay.workloads.metadata import is_queued
 
 _INTERIM: Final = frozenset({SUCCESS_CRITERIA_MET, FAILURE_TARGET})
 _END_CONDITIONS: Final = _INTERIM | {COMPLETE, FAILED}
@@ -59,7 +60,7 @@ def _merged(original: MergeJob, mirror: MergeJob, source: Object) -> MergeStatus
     if old.finished:
         return old
     status = MergeStatus(
-        conditions=merged_conditions(original, mirror, source.metadata.creation_timestamp),
+        conditions=merged_conditions(original, mirror, source.metadata.creation_timestamp, queued=is_queued(source)),
         active=seen.active,
         succeeded=max(old.succeeded, seen.succeeded),
         failed=max(old.failed, seen.failed),
