@@ -193,11 +193,21 @@ class VirtualLoop(asyncio.BaseEventLoop):
             future.set_exception(error)
         return future
 
+    def create_task(  # type: ignore[override]
+        self, coro: Any, *, name: str | None = None, context: Context | None = None
+    ) -> asyncio.Task[Any]:
+        return asyncio.Task(coro, loop=self, name=name, context=context)
+
     def call_soon(  # type: ignore[override]
         self, callback: Callable[[Unpack[_Args]], object], *args: *_Args, context: Context | None = None
     ) -> _Handle:
-        handle = _Handle(callback, args, copy_context() if context is None else context)
-        self._enqueue(handle)
+        if context is None:
+            context = copy_context()
+        handle = _Handle(callback, args, context)
+        process = context.get(_process, self._host)
+        if not process.ready and not process.paused and not process.ended:
+            self._runnable.append(process)
+        process.ready.append(handle)
         return handle
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there is but one thread
@@ -209,7 +219,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *_Args,
         context: Context | None = None,
     ) -> _Handle:
-        return self.call_at(self._time + delay, callback, *args, context=context)
+        handle = _Handle(callback, args, copy_context() if context is None else context)
+        heapq.heappush(self._timers, (self._time + delay, next(self._numbers), handle))
+        return handle
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[[Unpack[_Args]], object], *args: *_Args, context: Context | None = None
@@ -220,10 +232,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _enqueue(self, handle: _Handle) -> None:
         process = handle.context.get(_process, self._host)
-        ready = process.ready
-        if not ready and not process.paused and not process.ended:
+        if not process.ready and not process.paused and not process.ended:
             self._runnable.append(process)
-        ready.append(handle)
+        process.ready.append(handle)
 
     def _run_once(self) -> None:
         """Run callbacks, each the next one of a process that is drawn from those that can run."""

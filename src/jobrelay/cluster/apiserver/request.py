@@ -6,6 +6,7 @@ steps find out is a value of its own.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -100,8 +101,15 @@ def received(
     method: str, target: str, headers: Mapping[str, Sequence[str]], body: bytes = b"", peer: UserInfo | None = None
 ) -> ApiRequest:
     """A request as received: `target` is path and query."""
+    path, query, info = _parsed(method, target)
+    return ApiRequest(method, path, query, headers, info, body, peer)
+
+
+@functools.lru_cache(1024)
+def _parsed(method: str, target: str) -> tuple[str, Mapping[str, list[str]], RequestInfo]:
+    """What a method and a target mean. Clients send few different ones, again and again."""
     path, query = split_target(target)
-    return ApiRequest(method, path, query, headers, parse_info(method, path, query), body, peer)
+    return path, query, parse_info(method, path, query)
 
 
 def split_target(target: str) -> tuple[str, dict[str, list[str]]]:
