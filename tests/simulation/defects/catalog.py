@@ -78,9 +78,7 @@ def timeout_ignored(patch: Patch) -> None:
 
 def lease_ignored(patch: Patch) -> None:
     real = snapshot.lost_at
-    patch.setattr(
-        snapshot, "lost_at", lambda worker, since, settings, grace, led=None: real(worker, since, settings, None)
-    )
+    patch.setattr(snapshot, "lost_at", lambda worker, since, settings, *more: real(worker, since, settings, None))
 
 
 def freeze_missing(patch: Patch) -> None:
@@ -188,7 +186,11 @@ def thawed_by_the_first(patch: Patch) -> None:
 def pods_left_behind(patch: Patch) -> None:
     pods_unchecked(patch)
     real = reconcile_mirror.DeleteMirror
-    patch.setattr(reconcile_mirror, "DeleteMirror", lambda mirror, why, propagation="Background": real(mirror, why))
+
+    def in_background(mirror: Mirror, why: str, *how: Any, exact: bool = False) -> reconcile_mirror.DeleteMirror:
+        return real(mirror, why, exact=exact)
+
+    patch.setattr(reconcile_mirror, "DeleteMirror", in_background)
 
 
 def orphans_left(patch: Patch) -> None:
@@ -228,10 +230,10 @@ def commit_assumed(patch: Patch) -> None:
     real = OriginalController._patch
 
     async def assumed(
-        self: OriginalController, known: WorkloadSnapshot, change: dict[str, Any], subresource: str | None = None
+        self: OriginalController, ref: WorkloadRef, known: WorkloadSnapshot, change: dict[str, Any], *more: Any
     ) -> Object:
         with suppress(KubeError):
-            return await real(self, known, change, subresource)
+            return await real(self, ref, known, change, *more)
         body = known.original.decode()
         text = change.get("metadata", {}).get("annotations", {}).get(ASSIGNMENT)
         if text is not None:
