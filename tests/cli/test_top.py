@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Log, Static
 
-from jobrelay.cli.top.app import TopApp
+from jobrelay.cli.top.app import TopApp, _cell
 from jobrelay.cli.top.fleet_snapshot import FleetSnapshot, Row, matching, ordered, summary
 from jobrelay.cli.top.once import print_snapshot
 from jobrelay.kube import ConnectError
@@ -68,6 +68,10 @@ def names(app: TopApp) -> list[str]:
     return [str(table.get_row_at(index)[1]) for index in range(table.row_count)]
 
 
+def worker_cells(app: TopApp, index: int) -> list[str]:
+    return list(map(str, app.query_one("#workers", DataTable).get_row_at(index)))
+
+
 async def settled(pilot: Pilot[None], *keys: str) -> None:
     """Presses keys, and waits until all that they have started has ended."""
     await pilot.press(*keys)
@@ -80,9 +84,15 @@ async def test_what_needs_attention_comes_first_and_workers_are_above() -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         assert names(app) == ["big", "train", "old"]
-        assert app.query_one("#workers", DataTable).get_row_at(1)[:2] == ["west", "unreachable"]
+        assert worker_cells(app, 1)[:2] == ["west", "unreachable"]
         shown = str(app.query_one("#summary", Static).render())
         assert "1 of 2 workers connected · 3 workloads: 1 running, 1 complete, 1 waiting · by status" in shown
+
+
+def test_states_are_in_colour_and_cells_are_no_markup() -> None:
+    assert [str(each.style) for each in _cell({"status": "Lost"}, "status").spans] == ["red"]
+    assert _cell({"why": "[red]a[/red]"}, "why").plain == "[red]a[/red]"
+    assert not _cell({"why": "Lost"}, "why").spans
 
 
 async def test_keys_sort_and_reverse() -> None:
