@@ -110,7 +110,8 @@ def test_every_example_is_run_or_has_a_reason() -> None:
 @pytest.mark.parametrize("name", RUN)
 async def test_an_example_is_admitted_runs_and_ends(name: str) -> None:
     nodes = NodeSettings(runtime="process", cpu="16", memory="64Gi")
-    async with queue_fleet(0, webhooks=True, home_nodes=nodes) as it:
+    home = {"nodes": nodes, "controllers": "all,jobset"}
+    async with queue_fleet(0, webhooks=True, home=home) as it:
         for definition in make_definitions("jobset"):
             await it.client.create(CUSTOMRESOURCEDEFINITIONS, definition)
         for body in [*read(SETUP), *map(runnable, read(name))]:
