@@ -242,12 +242,13 @@ async def fleet(
     *,
     start: bool = True,
     nodes: NodeSettings | None = None,
+    home: Mapping[str, Any] | None = None,
     timing: Timing = QUICK,
     **settings: Any,
 ) -> AsyncIterator[Fleet]:
-    """A running fleet; what it starts ends with it."""
+    """A running fleet; what it starts ends with it. `nodes` are of workers, `home` are options of the other cluster."""
     async with AsyncExitStack() as stack:
-        management = await stack.enter_async_context(Cluster("management"))
+        management = await stack.enter_async_context(Cluster("management", **(home or {})))
         nodes = nodes or NodeSettings(runtime="scripted")
         made = {name: await stack.enter_async_context(Cluster(name, nodes=nodes)) for name in worker_names(workers)}
         await management.client().create(NAMESPACES, {"metadata": {"name": NAMESPACE}})

@@ -23,6 +23,11 @@ def test_containers_add_up() -> None:
     }
 
 
+def test_amounts_of_custom_kinds_may_be_numbers() -> None:
+    spec = {"containers": [{"resources": {"requests": {"cpu": 1, "memory": "1Ki"}, "limits": {"cpu": 2, "gpu": 4}}}]}
+    assert pod_requests(spec) == {"cpu": 1, "memory": 1024, "gpu": 4}
+
+
 def test_nothing_asked_is_nothing() -> None:
     assert pod_requests({"containers": [container(), container(cpu="0")]}) == {}
 

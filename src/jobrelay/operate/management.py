@@ -124,7 +124,7 @@ def _queue_rules() -> list[Manifest]:
     queues = "clusterqueues localqueues cohorts resourceflavors workloadpriorityclasses admissionchecks topologies"
     return [
         rule(_KUEUE, queues, "get list watch"),
-        rule(_KUEUE, "clusterqueues resourceflavors", "patch"),
+        rule(_KUEUE, "clusterqueues resourceflavors topologies", "patch"),
         rule(_KUEUE, "clusterqueues/status localqueues/status cohorts/status admissionchecks/status", "patch"),
         rule(_KUEUE, "workloads", "get list watch create patch delete"),
         rule(_KUEUE, "workloads/status", "patch"),

@@ -11,6 +11,12 @@ MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
 COMPLETIONS_EQUAL_PARALLELISM: Final = "kueue.x-k8s.io/job-completions-equal-parallelism"
 ADMISSION_GATED_BY: Final = "kueue.x-k8s.io/admission-gated-by"
 """Annotation with the names of controllers that hold an object back."""
+REQUIRED_TOPOLOGIES: Final = (
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology-constraints",
+)
+"""Annotations of pod templates whose pods have to be within one domain of a topology."""
 JOB_UID: Final = "kueue.x-k8s.io/job-uid"
 POD_SET: Final = "kueue.x-k8s.io/podset"
 CLUSTER_QUEUE_LABEL: Final = "kueue.x-k8s.io/cluster-queue-name"

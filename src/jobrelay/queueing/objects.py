@@ -46,6 +46,8 @@ from jobrelay.queueing.views import (
 SILENCE: Final = 150.0
 """How long a watch may be silent; it sends a bookmark about every minute."""
 _OWNER, _QUEUE, _HOLDER, _NAMESPACE = "owner", "queue", "holder", "namespace"
+_PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+"""The controller of checks that have nodes provisioned."""
 
 
 class QueueObjects:
@@ -132,15 +134,21 @@ class QueueObjects:
         found = {name: self.flavors.get(Key("", name)) for name in flavors}
         checks = {each.name: self.checks.get(Key("", each.name)) for each in spec.checks}
         topologies = [
-            topology
-            for flavor in found.values()
+            (name, topology)
+            for name, flavor in found.items()
             if flavor is not None and (topology := flavor.decode(FlavorView).spec.topology_name)
         ]
+        present = {name: check for name, check in checks.items() if check is not None}
+        others = [name for name, check in present.items() if is_multikueue(check)]
+        per_flavor = {each.name for each in spec.checks if each.on_flavors}
         return QueueParts(
             tuple(name for name, flavor in found.items() if flavor is None),
-            tuple(name for name, check in checks.items() if check is None),
-            tuple(name for name, check in checks.items() if check is not None and not _active(check)),
-            tuple(name for name in topologies if Key("", name) not in self.topologies),
+            tuple(name for name in checks if name not in present),
+            tuple(name for name, check in present.items() if not _active(check)),
+            tuple((flavor, name) for flavor, name in topologies if Key("", name) not in self.topologies),
+            tuple(others),
+            tuple(name for name in others if name in per_flavor),
+            tuple(name for name, check in present.items() if _controller(check) == _PROVISIONING),
         )
 
     def facts_of(self, namespace: str, local_queue: str) -> QueueFacts:
@@ -195,7 +203,11 @@ class QueueObjects:
 
 def is_multikueue(check: Object) -> bool:
     """Whether a check stands for sending workloads to other clusters, which the relay does after admission."""
-    return check.decode(CheckView).spec.controller_name == "kueue.x-k8s.io/multikueue"
+    return _controller(check) == "kueue.x-k8s.io/multikueue"
+
+
+def _controller(check: Object) -> str:
+    return check.decode(CheckView).spec.controller_name
 
 
 def _active(check: Object) -> bool:

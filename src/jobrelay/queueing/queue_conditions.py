@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jobrelay.kube import Object
@@ -15,7 +16,12 @@ class QueueParts:
     missing_flavors: tuple[str, ...] = ()
     missing_checks: tuple[str, ...] = ()
     inactive_checks: tuple[str, ...] = ()
-    missing_topologies: tuple[str, ...] = ()
+    missing_topologies: tuple[tuple[str, str], ...] = ()
+    """Flavors, each with the name of its Topology."""
+    multikueue_checks: tuple[str, ...] = ()
+    """All checks that stand for other clusters."""
+    multikueue_checks_per_flavor: tuple[str, ...] = ()
+    provisioning_checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +44,28 @@ def inactive_reasons(queue: Object, parts: QueueParts) -> list[tuple[str, str]]:
         ("FlavorNotFound", "references missing ResourceFlavor(s)", parts.missing_flavors),
         ("AdmissionCheckNotFound", "references missing AdmissionCheck(s)", parts.missing_checks),
         ("AdmissionCheckInactive", "references inactive AdmissionCheck(s)", parts.inactive_checks),
-        ("TopologyNotFound", "there is no Topology for TAS flavor(s)", parts.missing_topologies),
     ):
         if missing:
             found.append((reason, f"{text}: {','.join(missing)}"))
+    found += _check_reasons(parts)
+    if found or not parts.multikueue_checks:  # topologies are those of the other clusters
+        for flavor, topology in parts.missing_topologies:
+            found.append(("TopologyNotFound", f'there is no Topology "{topology}" for TAS flavor "{flavor}"'))
     return found
+
+
+def _check_reasons(parts: QueueParts) -> Iterator[tuple[str, str]]:
+    """Checks for other clusters that cannot be meant."""
+    others, per_flavor = ",".join(parts.multikueue_checks), ",".join(parts.multikueue_checks_per_flavor)
+    if len(parts.multikueue_checks) > 1:
+        text = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found"
+        yield "MultipleMultiKueueAdmissionChecks", f"{text}: {others}"
+    if per_flavor:
+        text = "Cannot specify MultiKueue AdmissionCheck per flavor, found"
+        yield "MultiKueueAdmissionCheckAppliedPerFlavor", f"{text}: {per_flavor}"
+    if others and parts.provisioning_checks:
+        text = "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found"
+        yield "MultiKueueWithProvisioningRequest", f"{text}: {others}, {','.join(parts.provisioning_checks)}"
 
 
 def cluster_queue_activity(queue: Object, parts: QueueParts) -> ActiveCondition:

@@ -28,6 +28,7 @@ from jobrelay.queueing.views import (
 from jobrelay.workloads.requests import pod_requests
 
 _NO_RULES: Final = PodRules()
+_REQUIRED_TOPOLOGIES: Final = ("required", "podSetSliceRequiredTopology", "podsetSliceRequiredTopologyConstraints")
 
 
 def read_flavor(flavor: Object) -> core.FlavorSpec:
@@ -148,7 +149,7 @@ def read_pending(
     try:
         pods = [filled(each.template.get("spec") or {}, rules) for each in view.spec.pod_sets]
         pod_sets = tuple(map(read_pod_set, view.spec.pod_sets, pods))
-        problem = refusal(pods, rules)
+        problem = refusal(pods, rules) or topology_refusal(view.spec.pod_sets)
     except ValueError as error:
         problem = f"resources validation failed: {error}"
     status = view.status
@@ -170,6 +171,20 @@ def read_pending(
         failed_checks=any(each.state in ("Retry", "Rejected") for each in status.admission_checks),
         problem=problem,
     )
+
+
+def topology_refusal(pod_sets: Iterable[PodSetView]) -> str:
+    """Why pods that have to be within one domain of a topology cannot be admitted; empty if there are none."""
+    for each in pod_sets:
+        annotations = (each.template.get("metadata") or {}).get("annotations") or {}
+        required = [annotations.get(name) for name in names.REQUIRED_TOPOLOGIES]
+        required += [each.topology_request.get(name) for name in _REQUIRED_TOPOLOGIES]
+        for topology in filter(None, required):
+            return (
+                f"pod set {each.name} requires topology {topology}, and pods are not assigned to domains of topologies "
+                "here; a preferred topology does not keep it waiting"
+            )
+    return ""
 
 
 def read_holder(workload: Object, timestamp: Callable[[WorkloadView, datetime], float]) -> core.AdmittedWorkload | None:

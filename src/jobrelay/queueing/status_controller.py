@@ -1,4 +1,4 @@
-"""Writes the statuses of queues, and keeps queues and flavors that are used from being deleted.
+"""Writes the statuses of queues, and keeps queues, flavors and topologies that are used from being deleted.
 
 A change of a Workload concerns the counts of its queues. These are written together after a short while, so that a
 burst of admissions costs each queue one write.
@@ -20,12 +20,21 @@ from jobrelay.queueing.conditions import find, holds, with_condition
 from jobrelay.queueing.core.shares import share
 from jobrelay.queueing.objects import is_multikueue
 from jobrelay.queueing.queue_conditions import cluster_queue_activity, inactive_reasons, local_queue_activity
-from jobrelay.queueing.resources import ADMISSION_CHECKS, CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES, RESOURCE_FLAVORS
+from jobrelay.queueing.resources import (
+    ADMISSION_CHECKS,
+    CLUSTER_QUEUES,
+    COHORTS,
+    LOCAL_QUEUES,
+    RESOURCE_FLAVORS,
+    TOPOLOGIES,
+)
 from jobrelay.queueing.state import QueueState
 from jobrelay.queueing.statuses import Holdings, queue_status, shown_usage
-from jobrelay.queueing.views import CheckView, ClusterQueueView, LocalQueueView, WorkloadView
+from jobrelay.queueing.views import CheckView, ClusterQueueView, FlavorView, LocalQueueView, WorkloadView
 
 _DELAY: Final = 0.3
+_PROTECTED: Final = (CLUSTER_QUEUES, RESOURCE_FLAVORS, TOPOLOGIES)
+"""What has a finalizer while it is used."""
 StatusKey = tuple[Resource, Key]
 
 
@@ -47,17 +56,24 @@ class QueueStatusController:
             COHORTS: objects.cohorts,
             RESOURCE_FLAVORS: objects.flavors,
             ADMISSION_CHECKS: objects.checks,
+            TOPOLOGIES: objects.topologies,
         }
         for resource, cache in self._caches.items():
             self.controller.watch(cache, _own(resource))
         for parts in (objects.flavors, objects.checks, objects.topologies):
             self.controller.watch(parts, self._of_parts)
+        self.controller.watch(objects.flavors, self._of_flavor)
         self.controller.watch(objects.cluster_queues, self._of_queue)
         self.controller.watch(objects.local_queues, self._of_local_queue)
         objects.workloads.subscribe(self._workload_event)
 
     def _of_parts(self, old: Object | None, new: Object | None) -> Iterable[StatusKey]:
         return [(CLUSTER_QUEUES, queue.key) for queue in self._objects.cluster_queues]
+
+    def _of_flavor(self, old: Object | None, new: Object | None) -> Iterable[StatusKey]:
+        """Topologies may not be used any more."""
+        if new is None:
+            yield from ((TOPOLOGIES, topology.key) for topology in self._objects.topologies if topology.deleting)
 
     def _of_queue(self, old: Object | None, new: Object | None) -> Iterable[StatusKey]:
         """The LocalQueues of a ClusterQueue show whether it is active; flavors may not be used any more."""
@@ -101,7 +117,7 @@ class QueueStatusController:
         if not self._leads():
             return NOT_LEADING
         try:
-            if resource in (CLUSTER_QUEUES, RESOURCE_FLAVORS) and await self._keep(resource, obj):
+            if resource in _PROTECTED and await self._keep(resource, obj):
                 return None
             status = self._status(resource, obj)
             if status is not None and not _same(obj, status):
@@ -122,6 +138,9 @@ class QueueStatusController:
     def _is_used(self, resource: Resource, obj: Object) -> bool:
         if resource == CLUSTER_QUEUES:
             return bool(self._objects.holders_of(obj.name))
+        if resource == TOPOLOGIES:
+            flavors = (flavor.decode(FlavorView).spec for flavor in self._objects.flavors)
+            return any(flavor.topology_name == obj.name for flavor in flavors)
         queues = [queue.decode(ClusterQueueView).spec for queue in self._objects.cluster_queues]
         return any(
             flavor.name == obj.name for spec in queues for group in spec.resource_groups for flavor in group.flavors

@@ -168,6 +168,7 @@ class PodSetView(_View, frozen=True):
     count: int = 1
     min_count: int | None = None
     template: dict[str, Any] = {}
+    topology_request: dict[str, Any] = {}
 
 
 class PriorityClassRef(_View, frozen=True):

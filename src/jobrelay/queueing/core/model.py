@@ -193,7 +193,8 @@ class WorkloadInfo(msgspec.Struct, frozen=True):
 
     def shape(self) -> str:
         """What its verdict depends on: workloads of one shape in one queue are admitted or refused alike."""
-        return _shape(self.pod_sets, self.counts(), self.priority)
+        shape = _shape(self.pod_sets, self.counts(), self.priority)
+        return f"{shape} {self.problem}" if self.problem else shape
 
 
 class AdmittedWorkload(msgspec.Struct, frozen=True):
