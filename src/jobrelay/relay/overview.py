@@ -58,7 +58,7 @@ def _worker(relay: RelayManager, facts: WorkerFacts) -> WorkerView:
 
 
 def _left_alone(relay: RelayManager, worker: WorkerConnection) -> Iterator[str]:
-    """Mirrors whose originals are not known: nobody can say whether they are still needed."""
+    """Mirrors whose originals are not known: it is not known whether they are still needed."""
     for kind in relay.state.kinds.values():
         resource = kind.adapter.resource
         count = 0 if kind.known else len(worker.mirrors[resource])
