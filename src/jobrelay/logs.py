@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import sys
 from typing import Any
 
@@ -35,7 +36,8 @@ class _Logger:
 
         if not structlog.is_configured():
             plain = structlog.dev.plain_traceback  # the others show the values of variables
-            renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
+            colours = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+            renderer = structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=plain)
             structlog.configure(
                 processors=[*structlog.get_config()["processors"][:-1], renderer],
                 wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),

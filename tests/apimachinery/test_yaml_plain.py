@@ -35,8 +35,8 @@ users:
 
 
 def whole(text: bytes) -> Any:
-    """The value that PyYAML's events give: a comment is not plain."""
-    return yaml.load(text + b"\n# not plain\n")
+    """The value that PyYAML's events give: the end of a document is not plain."""
+    return yaml.load(text + b"\n...\n")
 
 
 def test_a_kubeconfig_is_plain() -> None:
@@ -44,12 +44,34 @@ def test_a_kubeconfig_is_plain() -> None:
     assert read_plain(KUBECONFIG)["users"] == [{"name": "admin", "user": {"token": "abc.def-ghi"}}]
 
 
+MANIFEST = b"""\
+# a Job
+metadata:
+  generateName: hello-  # and a suffix
+
+  labels: {}
+spec:
+  # of one pod
+  containers:
+  - command: ["sh", "-c", "echo 'hi' [1, 2] # no comment; sleep 2"]
+    args: [a,no, '"x"', 1.5]
+    image: 'busybox'
+"""
+
+
+def test_a_manifest_with_comments_and_a_command_is_plain() -> None:
+    assert read_plain(MANIFEST) == whole(MANIFEST)
+    container = read_plain(MANIFEST)["spec"]["containers"][0]
+    assert container["command"] == ["sh", "-c", "echo 'hi' [1, 2] # no comment; sleep 2"]
+    assert container["args"] == ["a", False, '"x"', 1.5]
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "", "word", "a: |\n  text", "a: &b c", "a: b\n  c", "a: 'x'", "a: [1, 2]", "a: b # c", "a: b\na: c", "a:\tb",
-        "---\na: b", "a: b\n- c", "a:\n    b: c\n  d: e", "- a\n  b", "yes: no",
-        " a: b", "a: b: c", "a: \u00e9", "<<: {}", "- - a", "a: b\r",
+        "", "word", "a: |\n  text", "a: &b c", "a: b\n  c", "a: 'it''s'", 'a: "\\n"', "a: [[]]", "a: {b: c}",
+        "a: b\na: c", "a:\tb", "---\na: b", "a: b\n- c", "a:\n    b: c\n  d: e", "- a\n  b", "yes: no",
+        " a: b", "a: b: c", "a: b:", "- 1:", "a: \u00e9", "<<: {}", "- - a", "a: b\r",
     ],
 )  # fmt: skip
 def test_what_is_not_plain_is_refused(text: str) -> None:
@@ -71,8 +93,9 @@ def test_what_is_written_as_blocks_is_read_alike_or_refused(value: Any) -> None:
 
 
 PARTS = st.sampled_from(
-    ["a", "bc", ":", ": ", "- ", " ", "  ", "\n", "\n  ", "\n- ", "1", '"x y"', "{}", "[]", "no", "-", "."]
-)
+    ["a", "bc", ":", ": ", "- ", " ", "  ", "\n", "\n  ", "\n- ", "1", '"x y"', "{}", "[]", "no", "-", ".", "#", " #",
+     "[", "]", ", ", ",", "'", '"', "['a', b]"]
+)  # fmt: skip
 
 
 @given(st.lists(PARTS, max_size=14).map("".join))

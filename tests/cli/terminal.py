@@ -29,7 +29,7 @@ def in_terminal(command: Sequence[object], text: bytes, key: bytes) -> tuple[int
     os.close(theirs)
     shown, pressed = b"", False
     try:
-        while piece := _read(ours):
+        while piece := read(ours):
             shown += piece
             if text in shown and not pressed:
                 pressed = True
@@ -42,7 +42,7 @@ def in_terminal(command: Sequence[object], text: bytes, key: bytes) -> tuple[int
         os.close(ours)
 
 
-def _read(descriptor: int) -> bytes:
+def read(descriptor: int) -> bytes:
     """The next output; empty when the other side has ended."""
     try:
         return os.read(descriptor, 65536)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import pathlib
 
 import pytest
 
+from jobrelay.fleet.folder import HELLO
 from tests.relay.fleets import MakeFleet
 
 from .fleets import answering_fleet
@@ -21,13 +23,19 @@ MOST = 140
 
 
 @pytest.mark.parametrize(
-    "command", ["get", "explain job/train", "describe job/train", "events", "wait job/train", "cancel job/train"]
-)
-async def test_a_command_imports_nothing_slow(fleet: MakeFleet, command: str) -> None:
+    "command",
+    [
+        "get", "explain job/train", "describe job/train", "events", "wait job/train", "cancel job/train",
+        "submit {hello}",
+    ],
+)  # fmt: skip
+async def test_a_command_imports_nothing_slow(fleet: MakeFleet, tmp_path: pathlib.Path, command: str) -> None:
+    hello = tmp_path / "hello.yaml"
+    hello.write_text(HELLO)
     async with answering_fleet(fleet) as it:
         await it.submit()
         await it.finished()
         place = ["--kubeconfig", str(it.management.kubeconfig)]
-        found = await asyncio.to_thread(imported_by, *command.split(), *place)
+        found = await asyncio.to_thread(imported_by, *command.format(hello=hello).split(), *place)
     assert not SLOW & found
     assert len([name for name in found if name.startswith("jobrelay")]) <= MOST

@@ -87,6 +87,24 @@ async def test_logs_come_through_the_relay(tmp_path: pathlib.Path) -> None:
         assert [line.partition("] ")[2] for line in followed.stdout.splitlines()] == ["hello", "bye"]
 
 
+async def test_a_submitted_job_is_followed_to_its_end(tmp_path: pathlib.Path) -> None:
+    async with serving_fleet(fleets.fleet) as served:
+        ann = await served.kubeconfig(tmp_path)
+        manifest = tmp_path / "train.json"
+        manifest.write_text(json.dumps(talking()))
+        result = await run(ann, "submit", str(manifest), "--logs")
+        assert (result.exit_code, result.stdout) == (0, "hello\nbye\n")
+        assert result.stderr.endswith("job/train succeeded\n")
+
+
+async def test_workers_are_listed_as_their_namespace_sees_them(fleet: MakeFleet, tmp_path: pathlib.Path) -> None:
+    async with serving_fleet(fleet) as served:
+        ann = await served.kubeconfig(tmp_path)
+        result = await run(ann, "worker", "list", "-o", "name")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.stdout.splitlines() == ["worker/worker-1", "worker/worker-2"]
+
+
 async def test_top_shows_what_get_shows_and_the_logs(tmp_path: pathlib.Path) -> None:
     async with serving_fleet(fleets.fleet) as served:
         ann = await served.kubeconfig(tmp_path)

@@ -17,6 +17,7 @@ from jobrelay.queueing.gate import QueueingGate
 from jobrelay.queueing.resources import CLUSTER_QUEUES, LOCAL_QUEUES, RESOURCE_FLAVORS, WORKLOADS
 from jobrelay.queueing.views import WorkloadView
 from jobrelay.queueing.webhooks.configurations import NAME
+from jobrelay.queueing.webhooks.converting import ConversionRegistration
 from jobrelay.queueing.webhooks.registration import WebhookRegistration
 from jobrelay.queueing.webhooks.serving import webhook_routes
 from jobrelay.relay.api.serving import ApiServing
@@ -131,14 +132,18 @@ async def serving_webhooks(fleet: QueueFleet) -> AsyncIterator[None]:
         Client(it.home), lambda: it.relay, ("127.0.0.1", 0), namespace=NAMESPACE, host="localhost", routes=routes
     ) as serving:
         queued = [kind.adapter.resource for kind in it.relay.state.kinds.values()]
-        registration = WebhookRegistration(it.client, serving.registered, queued, admits=True, clock=SystemClock())
-        keeping = asyncio.create_task(registration.run())
+        registrations = (
+            WebhookRegistration(it.client, serving.registered, queued, admits=True, clock=SystemClock()),
+            ConversionRegistration(it.client, serving.registered, clock=SystemClock()),
+        )
+        keeping = {asyncio.create_task(each.run()) for each in registrations}
         try:
-            await registration.registered.wait()
+            await asyncio.gather(*(each.registered.wait() for each in registrations))
             yield
         finally:
-            keeping.cancel()
-            await asyncio.wait({keeping})
+            for task in keeping:
+                task.cancel()
+            await asyncio.wait(keeping)
             for kind in (MUTATING, VALIDATING):
                 with suppress(NotFound):
                     await it.client.delete(kind, NAME)

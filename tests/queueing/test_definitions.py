@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from jobrelay.cluster import Cluster
-from jobrelay.kube import Client, Invalid, Resource, SystemClock, merge_patch
+from jobrelay.kube import Client, Invalid, Resource, SystemClock, merge_patch, serves
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
 from jobrelay.queueing.definitions import ensure_definitions, make_definitions
-from jobrelay.queueing.reading import read_cluster_queue
-from jobrelay.queueing.resources import CLUSTER_QUEUES, GROUP, KINDS, LOCAL_QUEUES, RESOURCE_FLAVORS, WORKLOADS
+from jobrelay.queueing.resources import CLUSTER_QUEUES, KINDS, LOCAL_QUEUES, RESOURCE_FLAVORS, WORKLOADS
 from tests.queueing.fleets import quota_queue
-
-OLD = Resource(GROUP, "v1beta1", "clusterqueues", "ClusterQueue", namespaced=False)
 
 
 async def create(client: Client, resource: Resource, body: dict[str, Any]) -> dict[str, Any]:
@@ -63,16 +61,12 @@ async def test_a_local_queue_keeps_its_cluster_queue() -> None:
             await client.patch(LOCAL_QUEUES, "main", merge_patch({"spec": {"clusterQueue": "b"}}), "default")
 
 
-async def test_what_was_written_as_v1beta1_is_read_by_its_own_names() -> None:
+async def test_kinds_that_differ_are_served_as_v1beta2_only_where_nothing_converts() -> None:
     async with Cluster("m") as cluster:
         client = cluster.client()
         await ensure_definitions(client, SystemClock())
-        old = quota_queue(cohort="team", admissionChecks=["provision"], flavorFungibility={"whenCanBorrow": "Borrow"})
-        await create(client, OLD, old)
-        found = read_cluster_queue(await client.get(CLUSTER_QUEUES, "cluster-queue"))
-        assert found.cohort == "team"
-        assert [each.name for each in found.checks] == ["provision"]
-        assert found.fungibility.when_can_borrow == "MayStopSearch"
+        served = {each.kind for each in KINDS if await serves(client, replace(each, version="v1beta1"))}
+        assert {each.kind for each in KINDS} - served == {"ClusterQueue", "LocalQueue", "Workload"}
 
 
 async def test_a_workload_is_selected_by_the_queue_that_it_holds_quota_of() -> None:

@@ -46,7 +46,6 @@ QUOTA = "spec.resourceGroups[0].flavors[0].resources[0]"
             {"resourceGroups": groups(lendingLimit=5), "cohortName": "c"},
             f'{QUOTA}.lendingLimit: Invalid value: "5": mu',
         ),
-        ({"resourceGroups": groups(lendingLimit=5), "cohort": "c"}, f'{QUOTA}.lendingLimit: Invalid value: "5": must '),
         (
             {"resourceGroups": groups(name="memory")},
             f'{QUOTA}.name: Invalid value: "memory": must match the name in co',

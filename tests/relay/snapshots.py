@@ -15,7 +15,7 @@ from jobrelay.relay.admission import ADMITTED, AdmissionAnswer
 from jobrelay.relay.dependencies.answers import Answers
 from jobrelay.relay.fencing import NO_STOPS, LeaseStops
 from jobrelay.relay.lookalikes import LookAlike
-from jobrelay.relay.model import ClockReading, Refusal, State, WorkerFacts
+from jobrelay.relay.model import ClockReading, Refusal, RemovedWorker, State, WorkerFacts
 from jobrelay.relay.pending import FIRST, Turn
 from jobrelay.relay.placement import DEFAULT_POLICY, Placer
 from jobrelay.relay.runs import RunHistory
@@ -136,6 +136,7 @@ def snapshot(
     refusals: Mapping[str, Refusal] | None = None,
     accepted: bool = True,
     removed: Mapping[str, datetime] | None = None,
+    silent_since: datetime | None = None,
     namespace: Mapping[str, str] | None = None,
     waited: float = 10.0,
     committed: bool = True,
@@ -155,7 +156,8 @@ def snapshot(
 ) -> WorkloadSnapshot:
     """All that is known; every worker has taken such a Job before unless `accepted` is off.
 
-    This process has written the assignment, and sent nothing for it, unless `committed` is off.
+    This process has written the assignment, and sent nothing for it, unless `committed` is off. It has not reached the
+    workers that are `removed` since then, or since `silent_since`.
     """
     to, runs = assignment_of(original), runs or RunHistory()
     if to is not None and committed:
@@ -168,7 +170,7 @@ def snapshot(
         to,
         {name: Mirror(name, obj, ADAPTER.read(obj), epoch_of(obj)) for name, obj in (mirrors or {}).items()},
         {each.name: each for each in workers},
-        removed or {},
+        {name: RemovedWorker(since, silent_since or since) for name, since in (removed or {}).items()},
         Settings(ORIGIN_OF_TESTS, **settings),
         PLACER,
         POLICY,

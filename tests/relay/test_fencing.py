@@ -171,6 +171,16 @@ class TestLoss:
         found = next_step(fenced(started=STARTED), None, lost, led_since=ago(led))
         assert isinstance(found.action, CommitAssignment) == moves
 
+    @pytest.mark.parametrize(("silent", "moves"), [(1000, True), (100, False)])
+    def test_a_clock_that_is_put_forward_ends_no_lease_on_a_worker_that_was_removed(
+        self, silent: float, moves: bool
+    ) -> None:
+        removed, original = {"a": ago(5000)}, fenced(started=STARTED)
+        found = reconcile_original(
+            snapshot(original, [B, C], removed=removed, silent_since=ago(silent), committed=False)
+        )
+        assert isinstance(found.action, CommitAssignment) == moves
+
 
 class TestClock:
     @pytest.mark.parametrize("ahead", [-7200, -60, 0, 120, 7200])

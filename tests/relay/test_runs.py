@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 
 import pytest
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from jobrelay.kube.fault_injection import Delay, LoseReply
 from jobrelay.kube.objects import Object
 from jobrelay.kube.resource import JOBS, PODS
 from jobrelay.relay.absence import settles_in
+from jobrelay.relay.admission import Admitted
 from jobrelay.relay.model import State
 from jobrelay.relay.original_decision import CommitAssignment, Stage
 from jobrelay.relay.reconcile_mirror import CreateMirror, DeleteMirror, ProveGone, reconcile_mirror
@@ -28,6 +30,7 @@ from tests.relay.snapshots import ago, job, mirror, running, snapshot, worker
 
 A, B = worker("a", identity="uid-a"), worker("b", identity="uid-b")
 FIRST = Run("a", 1, "uid-a")
+STARTED = {"startTime": "2026-01-01T00:00:00Z"}
 CREATE = "POST */jobs?fieldManager=jobrelay"
 
 
@@ -62,14 +65,58 @@ def test_an_earlier_run_out_of_reach_is_let_go_by_the_rule_for_lost_workers(lost
     assert starts or found.requeue_after == 890
 
 
-def test_a_job_that_was_started_without_a_known_assignment_waits_for_a_proof_of_each_worker() -> None:
-    started = job(status={"startTime": "2026-01-01T00:00:00Z"})
-    found = reconcile_original(snapshot(started, [A, B], inherited=True, removed={"c": ago(10), "d": ago(1000)}))
+@pytest.mark.parametrize("suspend", [False, True])
+def test_a_started_job_without_an_assignment_waits_for_a_proof_of_each_worker(*, suspend: bool) -> None:
+    found = snapshot(job(status=STARTED, suspend=suspend), [A, B], inherited=True, known_since=ago(1000))
+    told = reconcile_original(found)
+    assert (told.stage, told.action) == (Stage.MOVING, None)
+    assert told.sentence.endswith("no earlier run can be left on a, b.")
+    assert reconcile_mirror(found, "a", "train").action == ProveGone(Run("a", 0, "uid-a", STARTED["startTime"]))
+    assert reconcile_mirror(found, "b", "train").action == ProveGone(Run("b", 0, "uid-b", STARTED["startTime"]))
+
+
+def test_a_started_job_without_an_assignment_is_placed_when_each_worker_has_proven_that_its_run_is_gone() -> None:
+    runs = RunHistory()
+    for each in ("a", "b"):
+        runs.proved_gone(Run(each, 0, f"uid-{each}"))
+    found = reconcile_original(snapshot(job(status=STARTED), [A, B], inherited=True, known_since=ago(1000), runs=runs))
     assert isinstance(found.action, CommitAssignment)
-    assert [run.cluster for run in found.action.assignment.held] == ["a", "b", "c"]
+    assert found.action.assignment.held == ()
 
 
-@pytest.mark.parametrize(("status", "inherited"), [({}, True), ({"startTime": "2026-01-01T00:00:00Z"}, False)])
+@pytest.mark.parametrize(
+    ("known", "removed", "until"),
+    [(10, {}, "12:14:50"), (1000, {"c": ago(20)}, "12:14:40"), (1000, {"c": ago(2000)}, "")],
+)
+def test_a_started_job_without_an_assignment_waits_as_for_a_worker_that_was_removed(
+    known: float, removed: dict[str, datetime], until: str
+) -> None:
+    """It may have been removed while no relay ran, so nobody knows its name."""
+    found = snapshot(job(status=STARTED), [B], inherited=True, known_since=ago(known), removed=removed)
+    sentence = reconcile_original(found).sentence
+    assert ("no longer registered" in sentence, until in sentence) == (bool(until), True)
+
+
+def test_a_worker_that_does_not_serve_the_namespace_proves_nothing_and_is_waited_for_as_if_removed() -> None:
+    other = replace(A, namespaces=frozenset({"other"}))
+    found = snapshot(job(status=STARTED), [other, B], inherited=True, known_since=ago(10))
+    assert [run.cluster for run in found.held] == ["b", ""]
+
+
+def test_only_the_worker_that_has_admitted_a_started_job_by_its_own_queue_can_have_its_run() -> None:
+    admission = Admitted(chosen="b")
+    found = snapshot(job(status=STARTED), [A, B], inherited=True, known_since=ago(10), admission=admission)
+    assert [run.cluster for run in found.held] == ["b"]
+
+
+def test_an_assignment_that_is_restored_from_a_mirror_holds_no_runs_of_which_nothing_is_known() -> None:
+    found = snapshot(job(status=STARTED), [A, B], {"a": mirror(status=running())}, inherited=True)
+    action = reconcile_original(found).action
+    assert isinstance(action, CommitAssignment)
+    assert (action.assignment.cluster, action.assignment.held) == ("a", ())
+
+
+@pytest.mark.parametrize(("status", "inherited"), [({}, True), (STARTED, False)])
 def test_a_job_that_was_never_started_or_always_seen_waits_for_no_proof(
     status: dict[str, str], *, inherited: bool
 ) -> None:

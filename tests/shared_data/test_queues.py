@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS, JOBS
 from jobrelay.queueing.definitions import ensure_definitions, make_definitions
 from jobrelay.queueing.gate import QueueingGate
 from jobrelay.queueing.resources import KINDS, PRIORITY_CLASSES, WORKLOADS
+from jobrelay.relay.workers.install import crds
 from tests.apimachinery.documents import documents
 from tests.queueing.fleets import QueueFleet, queued_job
 from tests.relay.fleets import fleet
@@ -56,6 +58,42 @@ def test_names_and_columns_are_those_of_kueues_definitions(path: Path) -> None:
         ]
         assert mine == shown
         assert versions[each["name"]]["storage"] == each["storage"]
+
+
+def facts(schema: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """What a schema accepts and defaults, by field; of its rules, the messages."""
+    found: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties":
+            for name, each in value.items():
+                found |= facts(each, f"{path}.{name}")
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            found |= facts(value, f"{path}.{key}")
+        elif key == "x-kubernetes-validations":
+            found[f"{path} rules"] = sorted(each["message"] for each in value)
+        elif key != "description":
+            found[f"{path} {key}"] = sorted(value) if key == "required" else value
+    return found
+
+
+def without_templates(found: dict[str, Any]) -> dict[str, Any]:
+    """Pod templates are described by Kueue's definitions, and are open in ours."""
+    return {path: value for path, value in found.items() if not path.startswith(".spec.podSets.items.template")}
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_each_version_accepts_defaults_and_refuses_what_kueues_does(path: Path) -> None:
+    real = yaml.load(path.read_bytes())
+    own = {each["metadata"]["name"]: each["spec"] for each in [*make_definitions(), *crds()]}.get(
+        real["metadata"]["name"]
+    )
+    if own is None:
+        pytest.skip("not one of ours")
+    ours, theirs = (
+        {each["name"]: without_templates(facts(each["schema"]["openAPIV3Schema"])) for each in definition["versions"]}
+        for definition in (own, real["spec"])
+    )
+    assert ours == theirs
 
 
 async def test_jobs_are_admitted_preempted_and_admitted_again_with_kueues_own_definitions() -> None:

@@ -132,6 +132,16 @@ FOUND = {
         ),
         ApiServerKind.MODEL,
     ),
+    "a worker is removed, and the clock of the relay is put forward": Schedule(
+        17390,
+        2,
+        (JobPlan("job-1", 20.355322366063497, 90, fenced=True),),
+        (
+            Incident(61.30285767870099, "unregister", "worker-1", 42.20586208836202),
+            Incident(65.56612555281981, "clock", "relay-2", amount=60.0),
+        ),
+        ApiServerKind.EMBEDDED,
+    ),
     "a backup brings back that a Job is suspended": Schedule(
         14879,
         2,

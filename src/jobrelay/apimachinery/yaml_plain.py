@@ -1,8 +1,9 @@
-"""Plain block YAML, as kubectl writes kubeconfigs: maps and lists by indentation, with scalars of one word.
+"""Plain block YAML, as in kubeconfigs and most manifests: maps and lists by indentation, scalars of one word or in
+quotes, lists of those in brackets on one line, and comments.
 
-What is read here is what `yaml` would read; all else (comments, anchors, flow collections, texts of several lines,
-escapes, repeated keys) is refused, also if it is not YAML at all. It exists because importing PyYAML takes about as
-long as all that a command does otherwise.
+What is read here is what `yaml` would read; all else (anchors, other flow collections, texts of several lines, escapes,
+repeated keys) is refused, also if it is not YAML at all. It exists because importing PyYAML takes about as long as all
+that a command does otherwise.
 """
 
 from __future__ import annotations
@@ -17,9 +18,14 @@ __all__ = ["NotPlain", "read_plain"]
 _LONGEST: Final = 256 * 1024
 _DEEPEST: Final = 50
 _KEY: Final = r"[A-Za-z][A-Za-z0-9_./-]*"
-_WORD: Final = r"[A-Za-z0-9_./+=][A-Za-z0-9_./+=:@,~-]*"
-_VALUE: Final = rf"{_WORD}|\"[A-Za-z0-9_./+=:@, -]*\"|\{{\}}|\[\]"
-_LINE: Final = re.compile(rf"( *)(- )?(?:({_KEY}):(?: ({_VALUE}))?|({_VALUE}))")
+_WORD: Final = r"[A-Za-z0-9_./+=][A-Za-z0-9_./+=:@,~-]*(?<!:)"
+_QUOTED: Final = r"\"[ !#-\[\]-~]*\"|'[ -&(-~]*'"
+_ITEM: Final = rf"[A-Za-z0-9_./+=][A-Za-z0-9_./+=@~-]*|{_QUOTED}"
+_VALUE: Final = rf"{_WORD}|{_QUOTED}|\{{\}}|\[(?:(?:{_ITEM})(?:, ?(?:{_ITEM}))*)?\]"
+_COMMENT: Final = r" *#[ -~]*"
+_LINE: Final = re.compile(rf"( *)(- )?(?:({_KEY}):(?: ({_VALUE}))?|({_VALUE}))(?: {_COMMENT})?")
+_NO_LINE: Final = re.compile(rf"{_COMMENT}|")
+_ITEMS: Final = re.compile(_ITEM)
 
 
 class NotPlain(ValueError):
@@ -43,7 +49,7 @@ def read_plain(text: bytes) -> Any:
         lines = text.decode("ascii").split("\n")
     except UnicodeDecodeError:
         raise NotPlain("not ASCII") from None
-    tokens = [token for line in lines if line for token in _tokens(line)]
+    tokens = [token for line in lines if not _NO_LINE.fullmatch(line) for token in _tokens(line)]
     if not tokens:
         raise NotPlain("empty")
     found, end = _Reader(tokens).block(0, tokens[0].column, 0)
@@ -119,6 +125,8 @@ class _Reader:
 
 
 def _scalar(text: str) -> Any:
-    if text in ("{}", "[]"):
-        return {} if text == "{}" else []
-    return text[1:-1] if text[0] == '"' else plain_scalar(text)
+    if text == "{}":
+        return {}
+    if text[0] == "[":
+        return [_scalar(item) for item in _ITEMS.findall(text)]
+    return text[1:-1] if text[0] in "\"'" else plain_scalar(text)

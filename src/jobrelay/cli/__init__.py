@@ -7,11 +7,13 @@ code 2. Each command's module is imported only when the command is called, so `j
 from __future__ import annotations
 
 import gc
+import os
 from typing import Final
 
 import click
 
 from jobrelay import __version__
+from jobrelay.cli.colours import colours_wanted
 from jobrelay.cli.lazy import LazyGroup
 
 __all__ = ["main"]
@@ -52,8 +54,14 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, "--version", message="%(prog)s %(version)s")
-def root() -> None:
+@click.option(
+    "--color", "when", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True,
+    help="When to colour states; auto: on a terminal, unless NO_COLOR is set.",
+)  # fmt: skip
+@click.pass_context
+def root(ctx: click.Context, when: str) -> None:
     """Kubernetes batch work across many clusters, with embedded clusters for laptops and tests."""
+    ctx.color = colours_wanted(when, os.environ)
 
 
 def main() -> None:

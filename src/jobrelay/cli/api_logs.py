@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from jobrelay.cli.colours import coloured, log_prefix
 from jobrelay.cli.errors import Failure
 from jobrelay.operate.relay_client import NotServed, NotStarted, api_log
 from jobrelay.sdk.progress import PATIENCE
@@ -23,6 +25,7 @@ __all__ = ["print_api_logs"]
 
 _POLL_INTERVAL = 0.5
 _LEAD = b"jobrelay: "
+_PREFIX = re.compile(rb"^\[([a-z0-9.-]+)/([a-z0-9.-]+)\] ")
 _KEPT = _LEAD + b"the pods of run "
 
 
@@ -47,13 +50,13 @@ async def print_api_logs(
     while True:
         try:
             async with api_log(client, kind, name, namespace, query) as chunks:
-                await _print(chunks)
+                await _print(_with_coloured_prefixes(chunks) if prefix and coloured(sys.stdout) else chunks)
             return True
         except NotServed:
             return False
         except NotStarted as error:
             if time.monotonic() >= end:
-                raise Failure(str(error), f"`jobrelay explain {kind}/{name}` says why") from None
+                raise Failure(str(error), f"`jobrelay explain {kind}/{name} -n {namespace}` says why") from None
             if options.follow and str(error) != told and time.monotonic() >= patient_until:
                 told = str(error)
                 click.echo(f"note: {told}", err=True)
@@ -73,6 +76,21 @@ async def _print(chunks: AsyncIterator[bytes]) -> None:
         _write(_without_notice(begin))
         begin = None
     _write(_without_notice(begin or b""))
+
+
+async def _with_coloured_prefixes(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same by whole lines, the beginnings of which are in the colours of their pods."""
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield _PREFIX.sub(_colour_prefix, line) + b"\n"
+    if rest:
+        yield _PREFIX.sub(_colour_prefix, rest)
+
+
+def _colour_prefix(found: re.Match[bytes]) -> bytes:
+    return log_prefix(found[1].decode(), found[2].decode()).encode()
 
 
 def _may_be_notice(begin: bytes) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from jobrelay.cli.arguments import WORKLOAD, WorkloadName
+from jobrelay.cli.explanation import print_lines
 from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.output import output_option, print_data
@@ -36,7 +37,7 @@ def describe(workload: WorkloadName, namespace: str | None, output: str, kinds: 
     """
     found = run(_describe(workload, namespace, kinds, management))
     if output == "text":
-        click.echo("\n".join(description_lines(found)))
+        print_lines(description_lines(found))
     else:
         print_data(found, output)
 

@@ -6,6 +6,8 @@ from typing import IO, Any
 
 import click
 
+from jobrelay.cli.colours import in_tone
+
 
 class Failure(click.ClickException):
     """Ends the command with a message and, if given, a hint."""
@@ -17,6 +19,6 @@ class Failure(click.ClickException):
         self.hint = hint
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"error: {self.message}", err=True)
+        click.echo(f"{in_tone('error:', 'bad')} {self.message}", err=True, color=self.show_color)
         if self.hint:
-            click.echo(f"hint: {self.hint}", err=True)
+            click.echo(f"{in_tone('hint:', 'done')} {self.hint}", err=True, color=self.show_color)

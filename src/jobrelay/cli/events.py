@@ -11,7 +11,7 @@ import click
 from jobrelay.cli.arguments import OPTIONAL_WORKLOAD, WorkloadName
 from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
-from jobrelay.cli.output import output_option, print_data, print_table
+from jobrelay.cli.output import output_option, print_data, print_table, table_line
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from jobrelay.sdk.relay import AsyncRelay
 
 _COLUMNS: Final = ("age", "type", "object", "reason", "message")
+_WIDTHS: Final = (6, 7, 24, 0)
+"""Of a watch, which has one column for reason and message."""
 
 
 @click.command(short_help="List the events of delegated workloads.")
@@ -136,7 +138,8 @@ def _print(rows: list[dict[str, Any]], output: str, watch: bool) -> None:
 def _print_line(row: dict[str, Any], output: str) -> None:
     """One line of a watch; for programs, one JSON document or one YAML list entry."""
     if output == "table":
-        click.echo(f"{row['age']:<6}   {row['type']:<7}   {row['object']:<24}   {row['reason']}: {row['message']}")
+        cells = [row["age"], row["type"], row["object"], f"{row['reason']}: {row['message']}"]
+        click.echo(table_line(_COLUMNS[:4], [str(each) for each in cells], _WIDTHS))
     elif output == "json":
         import json
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import click
 
+from jobrelay.cli.colours import in_tone, state
 from jobrelay.cli.output import print_data
 
-__all__ = ["explanation_lines", "line_text", "print_explanation", "worker_lines"]
+__all__ = ["explanation_lines", "line_text", "print_explanation", "print_lines", "worker_lines"]
 
 _WIDTH = 118
+_STATE: Final = re.compile(r"^(  stage     |\S+/\S+ in \S+: |  \S+ {3,}(?=(?:yes|no ) {3}))(\w+)")
+_TROUBLE: Final = re.compile(r"^  (?:trouble|problem)(?= )")
 
 
 def print_explanation(found: Mapping[str, Any], output: str) -> None:
     """Prints the explanation on stdout, and a note on stderr if the relay could not be reached."""
     if output == "text":
-        click.echo("\n".join(explanation_lines(found)))
+        print_lines(explanation_lines(found))
     else:
         print_data(dict(found), output)
     if found.get("relayUnreachable"):
@@ -27,6 +31,16 @@ def print_explanation(found: Mapping[str, Any], output: str) -> None:
         click.echo("note: showing only what the management cluster knows", err=True)
         if hint:
             click.echo(f"hint: {hint}", err=True)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines of a text with its states in colour."""
+    for line in lines:
+        click.echo(_STATE.sub(lambda found: found[1] + state(found[2]), _TROUBLE.sub(_in_red, line)))
+
+
+def _in_red(found: re.Match[str]) -> str:
+    return in_tone(found[0], "bad")
 
 
 def explanation_lines(found: Mapping[str, Any]) -> Iterator[str]:

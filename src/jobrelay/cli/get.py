@@ -117,7 +117,7 @@ async def _get(
 async def get_workers(output: str, management: Management) -> None:
     """Print workers alone."""
     async with management.connect() as client:
-        found, problem = await _workers(client, management, None, output)
+        found, problem = await _workers(client, management, management.namespace(None), output)
         _print_note(problem)
     _print({"workers": found}, output, everywhere=False, single=False)
 

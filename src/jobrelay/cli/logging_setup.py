@@ -11,6 +11,8 @@ import sys
 import structlog
 from structlog.stdlib import ProcessorFormatter
 
+from jobrelay.cli.colours import coloured
+
 
 def configure_logging(level: str, output: str) -> None:
     """`level` is "debug", "info", "warning" or "error"; `output` is "text" or "json"."""
@@ -38,4 +40,4 @@ def _renderers(output: str) -> list[structlog.typing.Processor]:
         return [stamp, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     stamp = structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False)
     plain = structlog.dev.plain_traceback
-    return [stamp, structlog.dev.ConsoleRenderer(0, colors=sys.stderr.isatty(), exception_formatter=plain)]
+    return [stamp, structlog.dev.ConsoleRenderer(0, colors=coloured(sys.stderr), exception_formatter=plain)]

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from jobrelay.cli.arguments import WORKLOAD, WorkloadName
+from jobrelay.cli.colours import log_prefix
 from jobrelay.cli.kinds import Kinds, kind_options
 from jobrelay.cli.management import NAMESPACE, Management, management_options, run
 from jobrelay.cli.options import duration_seconds, optional_seconds
 
 if TYPE_CHECKING:
-    from jobrelay.sdk.pod_logs import LogLine, LogOptions
+    from jobrelay.sdk.pod_logs import LogOptions
     from jobrelay.sdk.relay import AsyncRelay, WorkloadLike
 
 __all__ = ["logs", "note", "print_logs"]
@@ -79,30 +80,35 @@ async def _logs(
     prefix: bool,
     seconds: float,
 ) -> None:
-    from jobrelay.cli.api_logs import print_api_logs
-    from jobrelay.kube import Forbidden
-    from jobrelay.operate.errors import OperateError
-
     async with kinds.relay(management, namespace) as relay:
-        try:
-            await print_logs(relay, workload, options, prefix=prefix, within=seconds)
-        except (Forbidden, OperateError):
-            adapter, name, where = await relay.find(workload)
-            if not await print_api_logs(relay.client, adapter.resource, name, where, options, prefix, seconds):
-                raise
+        await print_logs(relay, workload, options, prefix=prefix, within=seconds)
 
 
 async def print_logs(
     relay: AsyncRelay, workload: WorkloadLike, options: LogOptions, *, prefix: bool = False, within: float = 20.0
 ) -> None:
-    """Prints the lines on stdout, and on stderr what is to be known beside them."""
+    """Prints the lines on stdout, and on stderr what is to be known beside them: from the worker, or for users that may
+    not reach it, from the relay."""
+    from jobrelay.cli.api_logs import print_api_logs
+    from jobrelay.kube import Forbidden
+    from jobrelay.operate.errors import OperateError
+
+    try:
+        await _print_worker_logs(relay, workload, options, prefix=prefix, within=within)
+    except (Forbidden, OperateError):
+        adapter, name, where = await relay.find(workload)
+        if not await print_api_logs(relay.client, adapter.resource, name, where, options, prefix, within):
+            raise
+
+
+async def _print_worker_logs(
+    relay: AsyncRelay, workload: WorkloadLike, options: LogOptions, *, prefix: bool, within: float
+) -> None:
     async for line in relay.logs(workload, options, within=within, note=note):
-        sys.stdout.buffer.write((_lead(line) if prefix else b"") + line.raw)
+        if prefix:
+            click.echo(log_prefix(line.pod, line.container), nl=False)
+        sys.stdout.buffer.write(line.raw)
         sys.stdout.buffer.flush()
-
-
-def _lead(line: LogLine) -> bytes:
-    return f"[{line.pod}/{line.container}] ".encode()
 
 
 def note(text: str) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
+from jobrelay.cli.colours import state
+
 F = TypeVar("F", bound=Callable[..., Any])
+_STATES: Final = frozenset({"status", "state", "type", "result", "active"})
+"""The columns whose cells are states."""
 
 
 def output_option(*formats: str, help: str = "Output format.") -> Callable[[F], F]:
@@ -42,8 +46,16 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, wi
     heads = [column.upper() for column in columns]
     cells = [[_cut(_cell(row[column]), widest) for column in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    for row in (heads, *cells):
-        click.echo("   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    click.echo(table_line(heads, heads, widths))
+    for row in cells:
+        click.echo(table_line(columns, row, widths))
+
+
+def table_line(columns: Sequence[str], cells: Sequence[str], widths: Sequence[int]) -> str:
+    """One line of a table; states are in colour, which has no width."""
+    shown = [state(cell) if column in _STATES else cell for column, cell in zip(columns, cells, strict=True)]
+    padding = [" " * (width - len(cell)) for cell, width in zip(cells, widths, strict=True)]
+    return "   ".join(map("".join, zip(shown, padding, strict=True))).rstrip()
 
 
 def _cut(text: str, widest: int | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from jobrelay.cli.explanation import worker_lines
+from jobrelay.cli.explanation import print_lines, worker_lines
 from jobrelay.cli.output import print_data
 
 __all__ = ["preview_lines", "print_previews"]
@@ -23,7 +23,8 @@ def print_previews(found: Sequence[Mapping[str, Any]], output: str) -> int:
         for each in found:
             click.echo(f"{each['kind'].lower()}/{each['name']}")
     else:
-        click.echo("\n\n".join("\n".join(preview_lines(each)) for each in found))
+        for number, each in enumerate(found):
+            print_lines([*([""] if number else []), *preview_lines(each)])
     return 0 if all(any(worker["ok"] for worker in each.get("workers", ())) for each in found) else NO_WORKER
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from jobrelay.cli.colours import in_tone
 from jobrelay.cli.kinds import Kinds
 from jobrelay.cli.management import Management, run
 from jobrelay.cli.output import print_data
@@ -114,7 +115,7 @@ async def _wait(relay: AsyncRelay, workload: WorkloadLike, within: float | None)
     except WaitTimeout as error:
         click.echo(f"{error}; it goes on\nhint: {error.hint}", err=True)
         return None
-    click.echo(result_line(result), err=True)
+    click.echo(in_tone(result_line(result), "good" if result.succeeded else "bad"), err=True)
     return result
 
 

@@ -11,6 +11,7 @@ import click
 
 from jobrelay.cli.listing import Listing
 from jobrelay.cli.management import Management
+from jobrelay.cli.output import table_line
 from jobrelay.kube import Client, Expired, KubeError, Object
 from jobrelay.kube.watch import EventType
 from jobrelay.sdk.relay_api import try_query_relay
@@ -32,12 +33,14 @@ class WorkloadWatch:
     ) -> None:
         self._client, self._management, self._listing = client, management, listing
         self._output, self._columns = output, columns
+        self._widths = [_WIDTHS.get(column, 8) for column in columns]
         self._shown: dict[tuple[str, str, str], dict[str, Any]] = {}
 
     async def run(self) -> None:
         """Print until cancelled; raises KubeError."""
         if self._output in ("table", "wide"):
-            click.echo(self._line({column: column.upper() for column in self._columns}))
+            heads = [column.upper() for column in self._columns]
+            click.echo(table_line(heads, heads, self._widths))
         try:
             async with asyncio.TaskGroup() as tasks:
                 for adapter in self._listing.adapters:
@@ -84,5 +87,5 @@ class WorkloadWatch:
             click.echo(json.dumps(row))
 
     def _line(self, row: dict[str, Any]) -> str:
-        cells = {column: "-" if row[column] is None else str(row[column]) for column in self._columns}
-        return "   ".join(cell.ljust(_WIDTHS.get(column, 8)) for column, cell in cells.items()).rstrip()
+        cells = ["-" if row[column] is None else str(row[column]) for column in self._columns]
+        return table_line(self._columns, cells, self._widths)

@@ -30,6 +30,7 @@ from jobrelay.operate.roles import api_rules, user_roles
 from jobrelay.queueing.definitions import make_definitions
 from jobrelay.queueing.names import KUEUE_LEASE
 from jobrelay.queueing.webhooks.configurations import NAME as WEBHOOKS
+from jobrelay.queueing.webhooks.converting import DEFINITIONS
 from jobrelay.relay.api.names import API_SERVICE, AUTHORITY, GROUP, PRIORITIES, SERVICE, VERSION
 from jobrelay.relay.api.names import PORT as API_PORT
 from jobrelay.relay.copy_rules import CopyRules
@@ -115,7 +116,8 @@ def _cluster_rules() -> list[Manifest]:
 
 def _queue_rules() -> list[Manifest]:
     """What admission by queues needs, where their kinds are served. The Lease says whether Kueue's manager leads.
-    Where it does not, the relay puts its webhooks into configurations that are installed without any.
+    Where it does not, the relay puts its webhooks into configurations that are installed without any, and has the
+    definitions whose versions differ converted by itself.
 
     Where owners are protected, the owner of a Workload may be named only by who may update its finalizers.
     """
@@ -129,6 +131,7 @@ def _queue_rules() -> list[Manifest]:
         rule("", "limitranges", "list watch"),
         rule("node.k8s.io", "runtimeclasses", "list watch"),
         rule("coordination.k8s.io", "leases", "list watch", KUEUE_LEASE),
+        rule(CUSTOMRESOURCEDEFINITIONS.group, CUSTOMRESOURCEDEFINITIONS.plural, "patch", *DEFINITIONS),
         *kind_rules(installed_kinds(), "update", "finalizers"),
         *(
             rule(kind.group, kind.plural, "get list watch patch", WEBHOOKS)

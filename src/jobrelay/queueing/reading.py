@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from jobrelay.apimachinery.quantity import number
 from jobrelay.apimachinery.selectors import Selector, SelectorError, selector_from_object
@@ -15,7 +15,6 @@ from jobrelay.kube import Object
 from jobrelay.queueing import core, names
 from jobrelay.queueing.conditions import find, holds
 from jobrelay.queueing.core.amounts import UNLIMITED, amount
-from jobrelay.queueing.core.model import FungibilityPolicy
 from jobrelay.queueing.pod_rules import Pod, PodRules, filled, refusal
 from jobrelay.queueing.views import (
     Amount,
@@ -28,8 +27,6 @@ from jobrelay.queueing.views import (
 )
 from jobrelay.workloads.requests import pod_requests
 
-_OLD_NAMES: Final = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
-"""Values of v1beta1 for which v1beta2 has others."""
 _NO_RULES: Final = PodRules()
 
 
@@ -52,14 +49,10 @@ def read_cluster_queue(queue: Object, *, active: bool = True) -> core.ClusterQue
     return core.ClusterQueueSpec(
         queue.name,
         _groups(spec.resource_groups),
-        spec.cohort_name or spec.cohort or None,
+        spec.cohort_name or None,
         spec.queueing_strategy,
         _selector(spec.namespace_selector),
-        core.FlavorFungibility(
-            _fungibility(fungibility.when_can_borrow),
-            _fungibility(fungibility.when_can_preempt),
-            fungibility.preference,
-        ),
+        core.FlavorFungibility(fungibility.when_can_borrow, fungibility.when_can_preempt, fungibility.preference),
         core.PreemptionSpec(
             preemption.within_cluster_queue,
             preemption.reclaim_within_cohort,
@@ -68,13 +61,12 @@ def read_cluster_queue(queue: Object, *, active: bool = True) -> core.ClusterQue
         ),
         _weight(spec.fair_sharing.weight),
         spec.stop_policy,
-        tuple(core.AdmissionCheckRule(each.name, frozenset(each.on_flavors)) for each in spec.checks),
+        tuple(
+            core.AdmissionCheckRule(each.name, frozenset(each.on_flavors))
+            for each in spec.admission_checks_strategy.admission_checks
+        ),
         active,
     )
-
-
-def _fungibility(given: str) -> FungibilityPolicy:
-    return cast("FungibilityPolicy", _OLD_NAMES.get(given, given))
 
 
 def _weight(given: Amount) -> float:

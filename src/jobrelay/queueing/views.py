@@ -1,8 +1,4 @@
-"""What is read of Kueue's objects, in both versions of the API.
-
-The definitions of our own keep the names of both versions, so each view has a field for either and a property that
-reads whichever is set.
-"""
+"""What is read of Kueue's objects, by the names that they have in v1beta2."""
 
 from __future__ import annotations
 
@@ -41,8 +37,8 @@ class WeightView(_View, frozen=True):
 
 
 class FungibilityView(_View, frozen=True):
-    when_can_borrow: str = "MayStopSearch"
-    when_can_preempt: str = "TryNextFlavor"
+    when_can_borrow: Literal["MayStopSearch", "TryNextFlavor"] = "MayStopSearch"
+    when_can_preempt: Literal["MayStopSearch", "TryNextFlavor"] = "TryNextFlavor"
     preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] = "BorrowingOverPreemption"
 
 
@@ -68,21 +64,19 @@ class ChecksStrategyView(_View, frozen=True):
 
 class ClusterQueueSpecView(_View, frozen=True):
     cohort_name: str | None = None
-    cohort: str | None = None
     resource_groups: tuple[ResourceGroupView, ...] = ()
     queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = "BestEffortFIFO"
     namespace_selector: dict[str, Any] | None = None
     flavor_fungibility: FungibilityView = FungibilityView()
     preemption: PreemptionView = PreemptionView()
-    admission_checks: tuple[str, ...] = ()
     admission_checks_strategy: ChecksStrategyView = ChecksStrategyView()
     stop_policy: Literal["None", "Hold", "HoldAndDrain"] = "None"
     fair_sharing: WeightView = WeightView()
 
     @property
     def checks(self) -> tuple[CheckRuleView, ...]:
-        """The admission checks, under the name of either version."""
-        return self.admission_checks_strategy.admission_checks or tuple(map(CheckRuleView, self.admission_checks))
+        """The admission checks, each with the flavors that it is about."""
+        return self.admission_checks_strategy.admission_checks
 
 
 class ConditionsView(_View, frozen=True):

@@ -12,7 +12,7 @@ that nothing of it runs any more (`has_runs`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
@@ -43,6 +43,13 @@ class Admitted:
     """The worker that has let it in, or that runs it already: it is assigned there without asking for room."""
     prebuilt: str = ""
     """The name that its queued object has on such workers; its mirrors there refer to it."""
+
+    def not_allowed(self, workers: Iterable[str]) -> dict[str, str]:
+        """Those of the workers that it may not be placed on, with the reason."""
+        if self.clusters is None:
+            return dict(self.declined)
+        why = self.why or "its admission does not name it"
+        return dict(self.declined) | {name: why for name in workers if name not in self.clusters}
 
 
 @dataclass(frozen=True, slots=True)

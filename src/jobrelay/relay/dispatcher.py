@@ -103,9 +103,9 @@ class Dispatcher:
         if original is not None and (to := assignment_of(original)) is not None:
             self.enqueue_mirror(ref, self._state.worker_of(to.run))
 
-    def enqueue_runs(self, ref: WorkloadRef, to: WorkerAssignment, held: Sequence[Run]) -> None:
+    def enqueue_runs(self, ref: WorkloadRef, to: WorkerAssignment | None, held: Sequence[Run]) -> None:
         """Queue a workload for the workers of its current run and of earlier ones that may exist."""
-        for run in (*held, to.run):
+        for run in (*held, to.run) if to is not None else held:
             self.enqueue_mirror(ref, self._state.worker_of(run))
 
     def enqueue_probe(self, ref: WorkloadRef, worker: str) -> None:

@@ -31,13 +31,14 @@ def lost_at(
     settings: Settings,
     grace: float | None,
     led_since: datetime | None = None,
+    silent_since: datetime | None = None,
 ) -> datetime | None:
     """When the workloads of a worker that is lost since some time may be started elsewhere; None while it answers.
 
     `grace` is the termination grace period of a fenced workload's pods: it may not start elsewhere before the last
     lease that its worker may have received has certainly run out. The loss begins with the first unanswered request,
     and leases are granted until that is suspicious. An earlier leader may have granted some until `led_since`, when
-    this replica began to lead.
+    this replica began to lead. All that is reckoned from `silent_since`, by monotonic time, if it is known.
     """
     if since is None:
         return None
@@ -46,6 +47,5 @@ def lost_at(
     free_at = since + timedelta(seconds=wait)
     if grace is None:
         return free_at
-    silent = worker.silent_since if worker is not None and worker.silent_since is not None else since
-    silent = max(silent, led_since) if led_since is not None else silent
+    silent = max(filter(None, (silent_since or since, led_since)))
     return max(free_at, silent + timedelta(seconds=SUSPECT_AFTER + settings.lease + grace + settings.margin))

@@ -120,6 +120,15 @@ class WorkerFacts(msgspec.Struct, frozen=True):
         return not self.namespaces or namespace in self.namespaces
 
 
+class RemovedWorker(msgspec.Struct, frozen=True):
+    """A worker that is no longer registered, at one moment."""
+
+    since: datetime
+    """Since when there has been no contact with it; this survives a restart."""
+    silent_since: datetime
+    """The same by this process's own observation and monotonic time, as for `WorkerFacts`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a worker did not accept a mirror."""

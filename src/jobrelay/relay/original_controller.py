@@ -96,7 +96,7 @@ class OriginalController:
             self._record_events(snapshot.original, misspelled(snapshot.original.metadata.annotations), snapshot)
         self._follow_line(ref, snapshot, decision)
         waits = decision.stage in (Stage.MOVING, Stage.MIRRORING, Stage.ADMISSION) and snapshot.mirror is None
-        if waits and snapshot.assignment is not None:
+        if waits:
             self._dispatcher.enqueue_runs(ref, snapshot.assignment, snapshot.held)  # what it waits for may be over
         if decision.lease_stops is not None:
             self._state.record(snapshot.original.uid).stopped_by_lease(decision.lease_stops)

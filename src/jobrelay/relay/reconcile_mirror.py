@@ -102,9 +102,7 @@ def reconcile_mirror(snapshot: WorkloadSnapshot, worker: str, name: str) -> Mirr
         if snapshot.workload.end is not None:
             return _keep(snapshot, mirror, name)  # the assignment was removed after the end
         return NOTHING  # it proves a newer run, which `reconcile_original` adopts
-    if to is None:
-        return NOTHING
-    if mirror is not None and (snapshot.runs_on != worker or mirror.epoch < to.epoch):
+    if to is not None and mirror is not None and (snapshot.runs_on != worker or mirror.epoch < to.epoch):
         why = "it is not admitted any more" if to.waiting else f"run {to.epoch} is on {to.cluster}"
         return MirrorDecision(DeleteMirror(mirror, why, "Foreground"))
     if mirror is not None:
@@ -113,7 +111,7 @@ def reconcile_mirror(snapshot: WorkloadSnapshot, worker: str, name: str) -> Mirr
         return NOTHING
     if doubtful := next(filter(partial(_runs_on, snapshot, worker), snapshot.held), None):
         return MirrorDecision(ProveGone(doubtful))
-    return _create(snapshot, to, worker, name) if snapshot.runs_on == worker else NOTHING
+    return _create(snapshot, to, worker, name) if to is not None and snapshot.runs_on == worker else NOTHING
 
 
 def _runs_on(snapshot: WorkloadSnapshot, worker: str, run: Run) -> bool:

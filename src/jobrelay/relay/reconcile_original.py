@@ -42,7 +42,7 @@ from jobrelay.relay.placement import Placement
 from jobrelay.relay.snapshot import Mirror, WorkloadSnapshot
 from jobrelay.relay.status_return import finished, return_status
 from jobrelay.relay.takeover import deleting, not_ours, refused
-from jobrelay.relay.worker_assignment import MAX_EPOCH, UNKNOWN_EPOCH, WorkerAssignment, invalid_epoch
+from jobrelay.relay.worker_assignment import MAX_EPOCH, Run, WorkerAssignment, invalid_epoch
 from jobrelay.workloads.names import ASSIGNMENT
 
 _MAX_JUMP: Final = 1000
@@ -82,6 +82,8 @@ def reconcile_original(snapshot: WorkloadSnapshot) -> OriginalDecision:
 def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
     if wrong := invalid_epoch(snapshot.original):
         return refuse_epoch(f"the epoch {wrong} in annotation {ASSIGNMENT} is not one that a relay writes; remove it")
+    if snapshot.held:
+        return _started_before(snapshot)
     if isinstance(snapshot.admission, NotAdmitted):
         return _not_admitted(snapshot, snapshot.admission)
     if snapshot.workload.suspended and not snapshot.suspended_by_admission:
@@ -90,6 +92,23 @@ def _first(snapshot: WorkloadSnapshot) -> OriginalDecision:
     if snapshot.unseen:
         return _unseen(snapshot)
     return _place(snapshot, {}, Stage.PLACING, "")
+
+
+def _started_before(snapshot: WorkloadSnapshot) -> OriginalDecision:
+    """Its assignment was lost after it had been started. What shows its start stays until no run can be left."""
+    places = ", ".join(_place_of(snapshot, run) for run in snapshot.held)
+    why = f": {snapshot.why_not_gone}" if snapshot.why_not_gone else ""
+    sentence = (
+        f"It was started before, and its annotation {ASSIGNMENT}, which says where, was removed. A worker is chosen "
+        f"when no earlier run can be left on {places}{why}."
+    )
+    return OriginalDecision(Stage.MOVING, sentence, requeue_after=_LOOK_AGAIN)
+
+
+def _place_of(snapshot: WorkloadSnapshot, run: Run) -> str:
+    """Where a run may be, and until when that is waited for, if its worker does not answer."""
+    name, free_at = run.cluster or "a worker that is no longer registered", snapshot.free_at(run)
+    return f"{name} (waited for until {format_time(free_at)})" if free_at is not None else name
 
 
 def _suspended_status(snapshot: WorkloadSnapshot) -> WriteStatus | None:
@@ -342,10 +361,7 @@ def _without_mirror(snapshot: WorkloadSnapshot, to: WorkerAssignment, worker: Wo
 
 
 def _waits_for_runs(snapshot: WorkloadSnapshot, worker: str) -> str:
-    runs = ", ".join(
-        f"{f'run {run.epoch}' if run.epoch != UNKNOWN_EPOCH else 'any earlier run'} on {run.cluster}"
-        for run in snapshot.held
-    )
+    runs = ", ".join(f"run {run.epoch} on {run.cluster}" for run in snapshot.held)
     sentence = f"It starts on {worker} when {runs} is gone"
     if snapshot.why_not_gone:
         return f"{sentence}: {snapshot.why_not_gone}."

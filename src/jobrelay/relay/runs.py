@@ -10,12 +10,31 @@ proof and never safety.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
+from jobrelay.relay.model import WorkerFacts
 from jobrelay.relay.worker_assignment import Run
+
+_UNKNOWN: Final = 0
+"""The epoch of a run that may exist although no assignment that is known names it."""
+
+
+def unknown_runs(workers: Iterable[WorkerFacts], started: str) -> tuple[Run, ...]:
+    """The runs of a workload that was started by an assignment that is lost: each of these workers may have one.
+
+    That no mirror is seen there proves nothing: it may have been deleted without its pods, or have lost its label.
+    """
+    return tuple(Run(worker.name, _UNKNOWN, worker.identity, started) for worker in workers)
+
+
+def unregistered_run(started: str) -> Run:
+    """The run of such a workload on a worker that is not registered any more; nobody knows its name if it was removed
+    while no relay ran."""
+    return Run("", _UNKNOWN, started=started)
 
 
 class KnownRun(msgspec.Struct, frozen=True):

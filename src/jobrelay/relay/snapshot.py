@@ -22,14 +22,14 @@ from jobrelay.relay.fencing import NO_STOPS, Lease, LeaseStops, clock_problem
 from jobrelay.relay.health import frozen, lost_at
 from jobrelay.relay.lookalikes import LookAlike
 from jobrelay.relay.mirror_pods.observed import NOTHING_OBSERVED, ObservedPods
-from jobrelay.relay.model import Refusal, State, WorkerFacts
+from jobrelay.relay.model import Refusal, RemovedWorker, State, WorkerFacts
 from jobrelay.relay.names import FENCING
 from jobrelay.relay.pending import FIRST, Turn
 from jobrelay.relay.placement import Placement, PlacementPolicy, Placer, read_request
 from jobrelay.relay.proofs import ProofKeys, ProofSubject, cluster_binding
-from jobrelay.relay.runs import NO_RUNS, RunHistory
+from jobrelay.relay.runs import NO_RUNS, RunHistory, unknown_runs, unregistered_run
 from jobrelay.relay.settings import Settings
-from jobrelay.relay.worker_assignment import MOST_HELD, UNKNOWN_EPOCH, Run, WorkerAssignment
+from jobrelay.relay.worker_assignment import Run, WorkerAssignment
 from jobrelay.relay.workload_kind import WorkloadRef, mirror_name
 from jobrelay.workloads import Adapter, ObjectName, Reference, Workload, WorkloadDemand, demand_of, references_of
 from jobrelay.workloads.priority import priority_class
@@ -58,7 +58,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     mirrors: Mapping[str, Mirror]
     """By worker; only those that carry the uid of this original."""
     workers: Mapping[str, WorkerFacts]
-    removed: Mapping[str, datetime]
+    removed: Mapping[str, RemovedWorker]
     """Workers that are no longer registered, and since when: by name, and by the uid of the cluster."""
     settings: Settings
     placer: Placer
@@ -278,13 +278,25 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         worker = self.worker_of(run)
         if worker is not None:
             return worker.lost_since
-        return self.removed.get(run.uid) or self.removed.get(run.cluster) or self.known_since
+        removed = self._removal(run)
+        return removed.since if removed is not None else self.known_since
+
+    def _removal(self, run: Run) -> RemovedWorker | None:
+        """What is known of the worker of a run that is no longer registered; of an unknown one what was removed last,
+        unless this process began to know workers after that."""
+        if run.cluster:
+            return self.removed.get(run.uid) or self.removed.get(run.cluster)
+        last = max(self.removed.values(), key=lambda each: each.since, default=None)
+        return last if last is not None and self.known_since is not None and last.since > self.known_since else None
 
     def free_at(self, run: Run) -> datetime | None:
         """When the rule for lost workers lets a run go; None while its cluster answers."""
         leased = self.fenced and not self.runs.is_withheld(run)
         grace = self.demand.grace if leased else None
-        return lost_at(self.worker_of(run), self.lost_since(run), self.settings, grace, self.led_since)
+        worker, since = self.worker_of(run), self.lost_since(run)
+        source = worker if worker is not None else self._removal(run)
+        silent = source.silent_since if source is not None else None
+        return lost_at(worker, since, self.settings, grace, self.led_since, silent)
 
     def lease_ends(self, run: Run) -> bool:
         """Whether a run that is out of reach can be waited out.
@@ -317,7 +329,8 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
             for mirror in self.mirrors.values()
             if mirror.worker != self.runs_on and mirror.facts.end is None and mirror.worker in self.workers
         ]
-        found = {run.key: run for run in (*others, *(to.held if to is not None else ()), *self.runs)}
+        named = to.held if to is not None else self._unknown_runs
+        found = {run.key: run for run in (*others, *named, *self.runs)}
         if to is not None:
             found.pop(to.run.key, None)
         return tuple(run for run in found.values() if self.runs.may_exist(run) and not self.lets_go(run))
@@ -332,26 +345,21 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
     def next_held(self) -> tuple[Run, ...]:
         """What the next assignment has to hold; nothing was ever created for one that `waiting` marks."""
         to = self.assignment
-        if to is None:
-            return (*self.held, *self._unknown_runs)[:MOST_HELD]
-        if to.waiting or not self.runs.may_exist(to.run) or self.lets_go(to.run):
+        if to is None or to.waiting or not self.runs.may_exist(to.run) or self.lets_go(to.run):
             return self.held
         return (*self.held, to.run)
 
     @property
     def _unknown_runs(self) -> tuple[Run, ...]:
-        """A run on each worker, also on those that were removed, if it was started by one that no assignment names.
-
-        Its status shows that. Somebody removed the assignment while no relay looked on, and a mirror that is not seen
-        may have been deleted without its pods, may have lost its label, or may be on a worker that was removed. The
-        worker that has it is not known, so all of them have to prove that it is gone.
-        """
-        if not self.inherited or self.workload.started is None:
+        """Runs that may exist if its status shows a start although it has no assignment: somebody removed that while no
+        relay looked on. A mirror that is seen was created when no other run was left."""
+        if not self.inherited or self.workload.started is None or self.mirrors:
             return ()
-        started = format_time(self.workload.started)
-        here = [Run(worker.name, UNKNOWN_EPOCH, worker.identity, started) for worker in self.workers.values()]
-        gone = [Run(name, UNKNOWN_EPOCH, started=started) for name in self.removed]
-        return tuple(run for run in (*here, *gone) if not self.lets_go(run))
+        now, started = self.admission, format_time(self.workload.started)
+        if isinstance(now, Admitted) and now.chosen in self.workers:
+            return unknown_runs([self.workers[now.chosen]], started)
+        here = [worker for worker in self.workers.values() if worker.serves(self.original.namespace)]
+        return (*unknown_runs(here, started), unregistered_run(started))
 
     @cached_property
     def unseen(self) -> tuple[str, ...]:
@@ -369,7 +377,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         if self.frozen and worker.state is not State.LOST:
             return False
         grace = self.demand.grace if self.fenced else None
-        free_at = lost_at(worker, worker.lost_since, self.settings, grace, self.led_since)
+        free_at = lost_at(worker, worker.lost_since, self.settings, grace, self.led_since, worker.silent_since)
         return free_at is not None and free_at <= self.now
 
     # Placement
@@ -489,25 +497,16 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     # Choosing
 
-    @property
-    def _not_allowed(self) -> dict[str, str]:
-        """By worker: why its admission does not allow it there."""
-        if not isinstance(self.admission, Admitted):
-            return {}
-        allowed, declined = self.admission.clusters, dict(self.admission.declined)
-        if allowed is None:
-            return declined
-        why = self.admission.why or "its admission does not name it"
-        return declined | {name: why for name in self.workers if name not in allowed}
-
     def place(self, avoid: Mapping[str, str] | None = None) -> Placement:
         """Place this workload; `avoid` names workers that are excluded, and why."""
         refused = {name: refusal.message for name, refusal in self.refused.items()}
+        if isinstance(self.admission, Admitted):
+            refused |= self.admission.not_allowed(self.workers)
         previous = self.assignment.cluster if self.assignment is not None else None
         request = read_request(
             self.original.metadata.annotations,
             previous,
-            refused | self._not_allowed | dict(avoid or {}),
+            refused | dict(avoid or {}),
             seed=self.workload.uid,
             namespace=self.original.namespace,
             unfit={name: why for name in self.workers if (why := self.clock_problem(name))} if self.fenced else {},

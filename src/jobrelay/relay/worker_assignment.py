@@ -26,11 +26,8 @@ MAX_EPOCH = 10**15 - 1
 """No workload runs this often: a greater number was not written by a relay."""
 
 
-MOST_HELD = 64
+_MOST_HELD = 64
 """A relay holds a few runs at most: a longer list was not written by one, and would take long to look through."""
-
-UNKNOWN_EPOCH = 0
-"""Of a run that may exist on a worker although no assignment that is known names it."""
 
 _MOST_EARLIER = 10
 _LONGEST_WHY = 300
@@ -121,7 +118,7 @@ def _decode(text: str) -> WorkerAssignment | None:
         found = _decoder.decode(text)
     except UNREADABLE:
         return None
-    valid = found.cluster and 0 < found.epoch <= MAX_EPOCH and len(found.held) <= MOST_HELD
+    valid = found.cluster and 0 < found.epoch <= MAX_EPOCH and len(found.held) <= _MOST_HELD
     return found if valid else None
 
 

@@ -1,5 +1,5 @@
 """A relay as its users see it: submit, wait, logs, explain, cancel, rerun. Asynchronous; `sdk.sync` is the same for
-programs that are not. The commands are built on it."""
+programs that are not. The commands are built on it, so what only some methods need is imported by those."""
 
 from __future__ import annotations
 
@@ -15,14 +15,9 @@ from jobrelay.operate.files import files_of, read_file, read_objects
 from jobrelay.operate.kinds import relay_adapters
 from jobrelay.sdk.delegation import Submission, delegate
 from jobrelay.sdk.errors import RelayError
-from jobrelay.sdk.explaining import explain_workload, sentence_of
-from jobrelay.sdk.following import until_end
 from jobrelay.sdk.names import LEASE, SYSTEM_NAMESPACE, WorkloadName
 from jobrelay.sdk.pod_logs import LogLine, LogOptions
-from jobrelay.sdk.progress import WorkloadProgress
 from jobrelay.sdk.relay_api import RelayUnreachable, query_relay
-from jobrelay.sdk.rerun import rerun_manifest
-from jobrelay.sdk.workload_logs import WorkloadLogs
 from jobrelay.sdk.workloads import find_adapter, get_workload, is_delegated, not_served
 from jobrelay.workloads import Adapter, AdapterConflict, GivenKind
 
@@ -165,6 +160,10 @@ class AsyncRelay:
 
         `note` is called with why it waits, where it was placed, and when it moves.
         """
+        from jobrelay.sdk.explaining import sentence_of
+        from jobrelay.sdk.following import until_end
+        from jobrelay.sdk.progress import WorkloadProgress
+
         adapter, name, namespace = await self.find(workload)
 
         async def why() -> str:
@@ -189,6 +188,8 @@ class AsyncRelay:
         With `follow` in the options they end with the workload, whatever worker it moves to. Otherwise a pod that has
         not started is waited for `within` so many seconds.
         """
+        from jobrelay.sdk.workload_logs import WorkloadLogs
+
         adapter, name, namespace = await self.find(workload)
         source = WorkloadLogs(self.client, self, adapter, name, namespace, options, note)
         lines: asyncio.Queue[LogLine | Exception | None] = asyncio.Queue(1)
@@ -208,6 +209,8 @@ class AsyncRelay:
 
         With `changes` (`quota.cpu=+10`) also what would become of a queued one after them.
         """
+        from jobrelay.sdk.explaining import explain_workload
+
         adapter, name, namespace = await self.find(workload)
         return await explain_workload(self.client, self, adapter, name, namespace, changes)
 
@@ -222,6 +225,8 @@ class AsyncRelay:
 
     async def rerun(self, workload: WorkloadLike, name: str = "") -> SubmittedWorkload:
         """Create a new workload from one that has ended, under a name that the server makes if none is given."""
+        from jobrelay.sdk.rerun import rerun_manifest
+
         adapter, old, namespace = await self.find(workload)
         found = await self._delegated(adapter, old, namespace)
         if adapter.read(found).end is None:

@@ -10,13 +10,9 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jobrelay.kinds.tables.ages import human_duration, since
+from jobrelay.sdk.tones import tone
 
 _UNITS: Final = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
-TONES: Final = {
-    "Running": "good", "NotRunning": "bad", "Complete": "done", "Finished": "done", "Failed": "bad", "Waiting": "wait",
-    "Suspended": "calm",
-    "Terminating": "calm", "Deleting": "calm", "WorkerLost": "bad", "Frozen": "bad", "Refused": "bad", "Moving": "wait",
-}  # fmt: skip
 
 
 @cache
@@ -37,11 +33,6 @@ def environment() -> Environment:
 def render(template: str, **values: Any) -> str:
     """A page; every value is escaped."""
     return environment().get_template(template).render(**values)
-
-
-def tone(word: str) -> str:
-    """The colour of a status, as the name of a class: good, done, wait, bad or calm."""
-    return TONES.get(word, "wait")
 
 
 def number_text(amount: float) -> str:

@@ -40,8 +40,8 @@ def config(*clusters: str) -> dict[str, Any]:
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "c"}, "spec": spec}
 
 
-async def test_both_versions_are_served_and_nothing_is_created_twice(client: Client) -> None:
-    for resource in (*CLUSTERS.values(), *CONFIGS.values()):
+async def test_both_kinds_are_served_and_nothing_is_created_twice(client: Client) -> None:
+    for resource in (CLUSTERS["v1beta2"], *CONFIGS.values()):
         assert await serves(client, resource)
     assert await ensure_crds(client) == []
 
@@ -54,17 +54,8 @@ async def test_a_definition_that_is_there_is_left_alone(client: Client) -> None:
     assert (await client.get(CUSTOMRESOURCEDEFINITIONS, name)).resource_version == before.resource_version
 
 
-@pytest.mark.parametrize(
-    ("version", "spec"),
-    [("v1beta1", {"kubeConfig": SECRET}), ("v1beta2", {"clusterSource": {"kubeConfig": SECRET}})],
-)
-async def test_what_is_written_in_one_version_survives_in_the_other(
-    client: Client, version: str, spec: dict[str, Any]
-) -> None:
-    await client.create(CLUSTERS[version], worker(spec, version))
-    for resource in CLUSTERS.values():
-        await client.patch(resource, "w1", merge_patch({"metadata": {"labels": {"seen": resource.version}}}))
-        assert (await client.get(resource, "w1")).decode()["spec"] == spec
+async def test_clusters_are_not_served_as_v1beta1_where_nothing_converts_them(client: Client) -> None:
+    assert not await serves(client, CLUSTERS["v1beta1"])
 
 
 async def test_a_secret_is_meant_unless_said_otherwise(client: Client) -> None:
@@ -77,7 +68,7 @@ async def test_a_secret_is_meant_unless_said_otherwise(client: Client) -> None:
     [
         {},
         {"clusterSource": {}},
-        {"clusterSource": {"kubeConfig": SECRET}, "kubeConfig": SECRET},
+        {"kubeConfig": SECRET},
         {"clusterSource": {"kubeConfig": SECRET, "clusterProfileRef": {"name": "p"}}},
         {"clusterSource": {"kubeConfig": {"location": ""}}},
         {"clusterSource": {"kubeConfig": {"location": "x" * 257}}},

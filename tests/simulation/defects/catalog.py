@@ -112,6 +112,11 @@ def leases_in_relay_clock(patch: Patch) -> None:
 
 def unseen_workers_forgotten(patch: Patch) -> None:
     patch.setattr(WorkloadSnapshot, "unseen", ())
+    unknown_runs_forgotten(patch)
+
+
+def unknown_runs_forgotten(patch: Patch) -> None:
+    patch.setattr(WorkloadSnapshot, "_unknown_runs", ())
 
 
 def pods_unchecked(patch: Patch) -> None:
@@ -313,6 +318,12 @@ DEFECTS = (
         "a Job starts before all workers were seen",
         unseen_workers_forgotten,
         ("blind-restart",),
+    ),
+    Defect(
+        "unknown-runs",
+        "a Job without an assignment counts as new",
+        unknown_runs_forgotten,
+        ("blind-restart", "orphan-mirror"),
     ),
     Defect("pods-unchecked", "a deleted mirror is created while its pods run", pods_unchecked, ("orphan-mirror",)),
     Defect("proofs-unchecked", "what looks like a mirror is one", proofs_unchecked, ("look-alike",)),

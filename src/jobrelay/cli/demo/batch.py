@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import click
+
+from jobrelay.cli.colours import in_tone
 from jobrelay.fleet import MANAGEMENT
 from jobrelay.kube import Object
+from jobrelay.sdk.tones import tone
 
 __all__ = [
     "BATCH",
-    "BOLD",
     "DOOMED",
     "LOST_AFTER",
-    "PLAIN",
-    "RED",
     "RUNTIME",
     "WORKERS",
     "DemoJob",
@@ -34,8 +34,6 @@ DOOMED = "worker-2"
 LOST_AFTER = "3s"
 
 TERMINAL = sys.stdout.isatty()
-COLOURS = ("\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m")
-BOLD, GREEN, RED, GREY, PLAIN = COLOURS if TERMINAL and "NO_COLOR" not in os.environ else [""] * 5
 
 
 @dataclass(frozen=True)
@@ -124,12 +122,12 @@ class DemoRow:
         return self.status == task.end and counted and (self.where != MANAGEMENT) == task.delegated
 
     def line(self) -> str:
-        colour = {"Complete": GREEN, "Failed": GREEN if self.right else RED, "Waiting": GREY}.get(self.status, "")
+        news = "done" if self.right else tone(self.status)
         kind = "delegated" if self.task.delegated else "standard"
         run = str(self.run) if self.run else "-"
         path = " -> ".join(self.history) if len(self.history) > 1 else self.where or "-"
         done = f"{self.done}/{self.task.pods}"
-        return f"  {self.task.name:<10} {kind:<10} {colour}{self.status:<10}{PLAIN} {done:<5} {run:<4} {path}"
+        return f"  {self.task.name:<10} {kind:<10} {in_tone(f'{self.status:<10}', news)} {done:<5} {run:<4} {path}"
 
 
 HEAD = f"  {'JOB':<10} {'KIND':<10} {'STATUS':<10} {'DONE':<5} {'RUN':<4} CLUSTER"
@@ -143,21 +141,23 @@ class Screen:
 
     def table(self) -> None:
         if self._drawn:
-            print(f"\033[{self._drawn}A", end="")
+            print(f"\033[{self._drawn}A", end="", flush=True)
         lines = [HEAD, *(row.line() for row in self._rows.values())]
         for line in lines:
-            print(f"{line}\033[K" if TERMINAL else line)
+            if TERMINAL:
+                print("\033[K", end="", flush=True)
+            click.echo(line)
         self._drawn = len(lines) if TERMINAL else 0
 
     def changed(self, row: DemoRow) -> None:
         if TERMINAL:
             self.table()
         else:
-            print(f"  {time.monotonic() - self._began:5.1f} s {row.line()}", flush=True)
+            click.echo(f"  {time.monotonic() - self._began:5.1f} s {row.line()}")
 
     def say(self, text: str) -> None:
         """A remark between the lines."""
-        print(f"\n{BOLD}{text}{PLAIN}", flush=True)
+        click.echo(f"\n{click.style(text, bold=True)}")
         self._drawn = 0
         if TERMINAL:
             self.table()

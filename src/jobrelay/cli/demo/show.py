@@ -13,7 +13,10 @@ import sys
 import tempfile
 import time
 
-from jobrelay.cli.demo.batch import BATCH, BOLD, DOOMED, LOST_AFTER, PLAIN, RED, RUNTIME, WORKERS, DemoRow, Screen
+import click
+
+from jobrelay.cli.colours import in_tone
+from jobrelay.cli.demo.batch import BATCH, DOOMED, LOST_AFTER, RUNTIME, WORKERS, DemoRow, Screen
 from jobrelay.fleet import MANAGEMENT, ClusterPlan, Fleet, FleetError, FleetPlan
 from jobrelay.kube import Client, connect
 from jobrelay.kube.resource import JOBS
@@ -62,7 +65,8 @@ async def _work(fleet: Fleet) -> dict[str, DemoRow]:
 
 def _show(fleet: Fleet, *arguments: str) -> None:
     """Runs our own command, as a user would."""
-    print(f"\n{BOLD}$ jobrelay {' '.join(arguments)}{PLAIN}", flush=True)
+    words = " ".join(["$ jobrelay", *arguments])
+    click.echo(f"\n{click.style(words, bold=True)}")
     environment = os.environ | {"KUBECONFIG": str(fleet.folder.kubeconfig(MANAGEMENT))}
     command = [sys.executable, "-m", "jobrelay", *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
@@ -74,18 +78,18 @@ def _judge(rows: dict[str, DemoRow]) -> bool:
     """The summary; whether all is as it should be."""
     moved = [row for row in rows.values() if len(row.history) > 1]
     wrong = [row for row in rows.values() if not row.right]
-    print(f"\n{BOLD}Summary{PLAIN}")
+    click.echo(f"\n{click.style('Summary', bold=True)}")
     print(f"  {len(rows) - len(wrong)} of {len(rows)} Jobs ended as they should (one of them is meant to fail)")
     print(f"  {len(moved)} moved away from {DOOMED}: {', '.join(row.task.name for row in moved) or 'none'}")
     by_worker = {name: sum(row.where == name for row in rows.values()) for name in (*WORKERS, MANAGEMENT)}
     print("  ended on: " + ", ".join(f"{name} {count}" for name, count in by_worker.items()))
     for row in wrong:
-        print(
-            f"  {RED}wrong{PLAIN}: {row.task.name} should be {row.task.end}, "
+        click.echo(
+            f"  {in_tone('wrong', 'bad')}: {row.task.name} should be {row.task.end}, "
             f"but is {row.status} on {row.where or 'no cluster'}"
         )
     if not moved:
-        print(f"  {RED}wrong{PLAIN}: no Job was moved")
+        click.echo(f"  {in_tone('wrong', 'bad')}: no Job was moved")
     return bool(moved) and not wrong
 
 

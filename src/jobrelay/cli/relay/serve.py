@@ -52,7 +52,7 @@ from jobrelay.relay.workers import FlagSource, ObjectSource, WorkerSource, ensur
 from jobrelay.relay.workers.tasks import until_first
 
 if TYPE_CHECKING:
-    from jobrelay.queueing.webhooks.registration import WebhookRegistration
+    from jobrelay.queueing.webhooks.registration import KeptRegistration
     from jobrelay.queueing.webhooks.reviews import AdmissionReviews
     from jobrelay.relay.api.serving import ApiServing
 
@@ -249,7 +249,8 @@ async def _candidacy(
     )
     if api is not None:
         relay.manager.add(api.registration(), Group.LEADER)
-        relay.manager.add(_webhooks(relay, client, api, admits=gate is not None), Group.LEADER)
+        for registration in _webhooks(relay, client, api, admits=gate is not None):
+            relay.manager.add(registration, Group.LEADER)
     printing = asyncio.create_task(_print_ready(relay, election, endpoint, plan)) if first else None
     try:
         with endpoint.serving(relay):
@@ -262,11 +263,13 @@ async def _candidacy(
             await asyncio.wait({printing})
 
 
-def _webhooks(relay: RelayManager, client: Client, api: ApiServing, *, admits: bool) -> WebhookRegistration:
+def _webhooks(relay: RelayManager, client: Client, api: ApiServing, *, admits: bool) -> Iterator[KeptRegistration]:
+    from jobrelay.queueing.webhooks.converting import ConversionRegistration
     from jobrelay.queueing.webhooks.registration import WebhookRegistration
 
     queued = [kind.adapter.resource for kind in relay.state.kinds.values()]
-    return WebhookRegistration(client, api.registered, queued, admits=admits, clock=SystemClock())
+    yield WebhookRegistration(client, api.registered, queued, admits=admits, clock=SystemClock())
+    yield ConversionRegistration(client, api.registered, clock=SystemClock())
 
 
 async def _run_until_changed(relay: RelayManager, kinds: KindSource, queueing: QueueingPresence) -> None:

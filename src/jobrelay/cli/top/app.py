@@ -6,12 +6,15 @@ The workload under the cursor stays selected when rows come and go.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
+from jobrelay.cli.colours import COLOUR_OF_TONE
 from jobrelay.cli.top.detail import WorkloadScreen
 from jobrelay.cli.top.fleet_snapshot import (
     ORDERS,
@@ -27,6 +30,7 @@ from jobrelay.cli.top.fleet_snapshot import (
 from jobrelay.cli.worker_rows import worker_row
 from jobrelay.kube import KubeError
 from jobrelay.operate.errors import OperateError
+from jobrelay.sdk.tones import tone
 
 __all__ = ["TopApp"]
 
@@ -101,7 +105,7 @@ class TopApp(App[None]):
         workers.clear()
         for view in self._snapshot.workers:
             row = worker_row(view)
-            workers.add_row(*(_cell(row[column]) for column in WORKER_COLUMNS))
+            workers.add_row(*(_cell(row, column) for column in WORKER_COLUMNS))
         self._show_workloads()
 
     def _show_workloads(self) -> None:
@@ -110,7 +114,7 @@ class TopApp(App[None]):
         self._shown = ordered(matching(self._snapshot.workloads, self._words), self._order, reverse=self._reverse)
         table.clear()
         for row in self._shown:
-            table.add_row(*(_cell(row[column]) for column in self._columns))
+            table.add_row(*(_cell(row, column) for column in self._columns))
         keys = [_key(row) for row in self._shown]
         if chosen is not None and _key(chosen) in keys:
             table.move_cursor(row=keys.index(_key(chosen)))
@@ -162,6 +166,10 @@ def _key(row: Row) -> tuple[str, str, str]:
     return row["kind"], row["namespace"], row["name"]
 
 
-def _cell(value: object) -> str:
-    text = "-" if value is None else str(value)
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3].rstrip()}..."
+def _cell(row: Mapping[str, object], column: str) -> Text:
+    """A cell, which is no markup; states are in colour."""
+    text = "-" if row[column] is None else str(row[column])
+    shown = Text(text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3].rstrip()}...")
+    if column in ("status", "state"):
+        shown.stylize(COLOUR_OF_TONE.get(tone(text.rpartition(",")[2]), ""))
+    return shown

@@ -22,6 +22,7 @@ import msgspec
 from jobrelay.cluster.apiserver import errors, represent
 from jobrelay.cluster.apiserver.calls import OutboundCall, Steps
 from jobrelay.cluster.apiserver.context import ServerContext
+from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.outbound import CallTarget, Outbound, OutboundAnswer, OutboundError, refused
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.cluster.store import Change, Item
@@ -38,11 +39,14 @@ _Key = tuple[str, bytes]  # the wanted apiVersion, and the object as JSON
 
 
 class ConversionNeeded(Exception):
-    """An object that only the webhook can convert, and the apiVersion that it is wanted in."""
+    """An object that only the webhook can convert, and the apiVersion that it is wanted in.
 
-    def __init__(self, obj: Obj, api_version: str) -> None:
+    If it is not `required`, whoever needs it can do without it when the webhook fails.
+    """
+
+    def __init__(self, obj: Obj, api_version: str, *, required: bool = True) -> None:
         super().__init__(conversion.gvk(obj), api_version)
-        self.obj, self.api_version = obj, api_version
+        self.obj, self.api_version, self.required = obj, api_version, required
 
 
 def need(obj: Obj, api_version: str) -> Obj:
@@ -151,12 +155,15 @@ class WebhookConversions:
     def __init__(self, webhook: ConversionWebhook, *, shared: bool) -> None:
         self._webhook, self._shared = webhook, shared
         self._made: dict[_Key, Obj] = {}
+        self._failed: dict[_Key, ApiError] = {}
 
     def convert(self, obj: Obj, api_version: str) -> Obj:
-        """A copy of an object in another version; raises ConversionNeeded."""
+        """A copy of an object in another version; raises ConversionNeeded, and ApiError where the webhook failed."""
         if obj.get("apiVersion") == api_version:
             return obj
         key = _key(obj, api_version)
+        if key in self._failed:
+            raise self._failed[key]
         found = self._made.get(key)
         if found is None and self._shared:
             found = self._webhook.known(key)
@@ -171,6 +178,13 @@ class WebhookConversions:
         else:
             found = await self._webhook.convert(objects, api_version)
         self._made |= {_key(obj, api_version): made for obj, made in zip(objects, found, strict=True)}
+
+    async def try_fetch(self, obj: Obj, api_version: str) -> None:
+        """As `fetch` of one object; if the webhook fails, `convert` raises why."""
+        try:
+            await self.fetch([obj], api_version)
+        except ApiError as error:
+            self._failed[_key(obj, api_version)] = error
 
     def ask(self, obj: Obj, api_version: str) -> Steps[None]:
         """As `fetch` of one object, as a step of a write."""
@@ -272,7 +286,10 @@ async def attempt(
         try:
             return await run(view)
         except ConversionNeeded as needed:
-            await conversions.fetch([needed.obj], needed.api_version)
+            if needed.required:
+                await conversions.fetch([needed.obj], needed.api_version)
+            else:
+                await conversions.try_fetch(needed.obj, needed.api_version)
     raise errors.conflict(served.group, served.plural, name, errors.OPTIMISTIC_LOCK)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from jobrelay.apimachinery.apply import apply_object, update_managed_fields
+from jobrelay.cluster.apiserver.conversions import ConversionNeeded
+from jobrelay.cluster.apiserver.errors import ApiError
 from jobrelay.cluster.apiserver.resources import ServedResource
 from jobrelay.kinds import registry
 from jobrelay.kinds.strategy import Obj
@@ -19,9 +21,18 @@ def track(
     served: ServedResource, old: Obj | None, new: Obj, *, manager: str, now: str, subresource: str = "",
     sent: list[Any] | None = None,
 ) -> None:  # fmt: skip
-    """Sets the managedFields of `new`. `sent` are the managedFields as the client sent them."""
+    """Sets the managedFields of `new`. `sent` are the managedFields as the client sent them.
+
+    Where a webhook fails to show the object as one of its managers knows it, it has no managers any more.
+    """
     known = _known(served, subresource)
-    record(new, update_managed_fields(old, new, manager=manager, now=now, sent=sent, **known))
+    try:
+        managed = update_managed_fields(old, new, manager=manager, now=now, sent=sent, **known)
+    except ConversionNeeded as needed:
+        raise ConversionNeeded(needed.obj, needed.api_version, required=False) from None
+    except ApiError:
+        managed = None
+    record(new, managed)
 
 
 def apply(

@@ -40,6 +40,9 @@ class Conversions(Protocol):
     async def fetch(self, objects: Sequence[Obj], api_version: str) -> None:
         """Has objects converted."""
 
+    async def try_fetch(self, obj: Obj, api_version: str) -> None:
+        """Has one object converted, if that is possible."""
+
     def ask(self, obj: Obj, api_version: str) -> Generator[Any, Any, None]:
         """Has one object converted, as a step of a write."""
 

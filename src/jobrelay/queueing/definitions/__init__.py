@@ -1,7 +1,11 @@
 """CustomResourceDefinitions of our own for Kueue's kinds.
 
-`kinds.yaml` has the schemas as data, each once for both versions. Definitions that exist already, Kueue's above all,
-are left as they are. MultiKueueCluster and MultiKueueConfig are the relay's registry, which installs them itself.
+The schemas are data: what Kueue's own accept, default and refuse, in each version. Definitions that exist already,
+Kueue's above all, are left as they are. MultiKueueCluster and MultiKueueConfig are the relay's registry, which installs
+them itself.
+
+v1beta2 is stored. A kind whose fields are the same in v1beta1 is served as both. One that has to be converted is served
+as v1beta1 where the relay converts (`webhooks.converting`): an API server without it would take fields away.
 """
 
 from __future__ import annotations
@@ -14,14 +18,17 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from jobrelay.apimachinery.patch.merge import apply_merge_patch
 from jobrelay.kube import AlreadyExists, Client, Clock, Resource, serves
 from jobrelay.kube.clock import sleep
 from jobrelay.kube.resource import CUSTOMRESOURCEDEFINITIONS
+from jobrelay.queueing.conversions import CONVERTED, NEW, OLD
 from jobrelay.queueing.resources import GROUP, KINDS
 
 __all__ = ["ensure_definitions", "make_definitions"]
 
 _ATTEMPTS: Final = 50
+_FILES: Final = ("fragments.yaml", "queues.yaml", "workloads.yaml", "others.yaml")
 _LABELS: Final = {"app.kubernetes.io/part-of": "jobrelay", "app.kubernetes.io/managed-by": "jobrelay"}
 
 
@@ -38,20 +45,22 @@ class _Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="cam
     rules: list[dict[str, Any]] = []
     """Rules about spec and status together."""
     columns: list[dict[str, Any]] = []
-    old_columns: list[dict[str, Any]] = []
-    """Those of v1beta1, where they differ."""
     selectable_fields: list[str] = []
+    v1beta1: dict[str, Any] = {}
+    """A merge patch to what v1beta2 has."""
 
-
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    fragments: dict[str, Any]
-    kinds: tuple[_Kind, ...]
+    @property
+    def old(self) -> _Kind:
+        """The kind as it is in v1beta1."""
+        return msgspec.convert(apply_merge_patch(msgspec.to_builtins(self), self.v1beta1), _Kind)
 
 
 @cache
 def _kinds() -> tuple[_Kind, ...]:
-    content = yaml.safe_load(resources.files(__package__).joinpath("kinds.yaml").read_bytes())
-    return msgspec.convert(content, _File).kinds
+    folder = resources.files(__package__)
+    fragments, *files = (folder.joinpath(name).read_text() for name in _FILES)
+    content = yaml.safe_load("\n".join([fragments, "kinds:", *files]))
+    return msgspec.convert(content["kinds"], tuple[_Kind, ...])
 
 
 def make_definitions() -> list[dict[str, Any]]:
@@ -67,38 +76,35 @@ def _definition(kind: _Kind) -> dict[str, Any]:
         "singular": kind.kind.lower(),
         "shortNames": list(kind.short_names),
     }
-    versions = [_version(kind, "v1beta2"), _version(kind, "v1beta1")]
+    new, old = _version(kind, NEW, storage=True), _version(kind.old, OLD, served=kind.kind not in CONVERTED)
+    old["deprecated"] = True
+    old["deprecationWarning"] = f"{GROUP}/{OLD} {kind.kind} is deprecated; use {NEW}"
+    if kind.selectable_fields:
+        new["selectableFields"] = [{"jsonPath": path} for path in kind.selectable_fields]
     return {
         "apiVersion": CUSTOMRESOURCEDEFINITIONS.api_version,
         "kind": CUSTOMRESOURCEDEFINITIONS.kind,
         "metadata": {"name": f"{kind.plural}.{GROUP}", "labels": dict(_LABELS)},
-        "spec": {"group": GROUP, "scope": kind.scope, "names": names, "versions": versions},
+        "spec": {"group": GROUP, "scope": kind.scope, "names": names, "versions": [new, old]},
     }
 
 
-def _version(kind: _Kind, name: str) -> dict[str, Any]:
-    current = name == "v1beta2"
-    served: dict[str, Any] = {"name": name, "served": True, "storage": current}
-    if not current:
-        served["deprecated"] = True
-        served["deprecationWarning"] = f"{GROUP}/v1beta1 {kind.kind} is deprecated; use v1beta2"
+def _version(kind: _Kind, name: str, *, storage: bool = False, served: bool = True) -> dict[str, Any]:
+    version: dict[str, Any] = {"name": name, "served": served, "storage": storage}
     if kind.status is not None:
-        served["subresources"] = {"status": {}}
-    if columns := (kind.columns if current else kind.old_columns or kind.columns):
-        served["additionalPrinterColumns"] = columns
-    if current and kind.selectable_fields:
-        served["selectableFields"] = [{"jsonPath": path} for path in kind.selectable_fields]
-    return served | {"schema": {"openAPIV3Schema": _schema(kind, name)}}
+        version["subresources"] = {"status": {}}
+    if kind.columns:
+        version["additionalPrinterColumns"] = kind.columns
+    return version | {"schema": {"openAPIV3Schema": _schema(kind, name)}}
 
 
 def _schema(kind: _Kind, version: str) -> dict[str, Any]:
-    """The schema of a version. If that of all versions were equal, API servers would refuse selectable fields."""
     text = {"type": "string"}
     properties: dict[str, Any] = {"apiVersion": text, "kind": text, "metadata": {"type": "object"}, **kind.properties}
     for part, schema in (("spec", kind.spec), ("status", kind.status)):
         if schema is not None:
             properties[part] = {"type": "object", **schema}
-    description = f"Kueue's {kind.kind}, with the fields of all its versions, as {version}."
+    description = f"Kueue's {kind.kind} as {version}."
     whole: dict[str, Any] = {"type": "object", "description": description, "properties": properties}
     if kind.required:
         whole["required"] = kind.required

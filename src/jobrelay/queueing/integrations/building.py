@@ -33,7 +33,9 @@ def make_workload(
     copied: Collection[str] = (),
 ) -> dict[str, Any]:
     """The Workload to create for an object, with those of its labels that are to be `copied`."""
-    spec: dict[str, Any] = {"active": True, "queueName": queue, "podSets": pod_sets, "priority": priority.value}
+    spec: dict[str, Any] = {"active": True, "podSets": pod_sets, "priority": priority.value}
+    if queue:
+        spec["queueName"] = queue
     if priority.ref is not None:
         spec["priorityClassRef"] = msgspec.to_builtins(priority.ref)
     seconds = obj.metadata.labels.get(names.MAX_EXEC_TIME, "")

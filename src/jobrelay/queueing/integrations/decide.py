@@ -173,7 +173,7 @@ def _update(queued: QueuedObject, view: WorkloadView) -> PatchWorkload | None:
     if not same and not is_injected(queued.adapter, queued.obj):
         change["podSets"] = queued.pod_sets
     if view.spec.queue_name != queued.queue:
-        change["queueName"] = queued.queue
+        change["queueName"] = queued.queue or None
     gates, known = (each.get(names.ADMISSION_GATED_BY) for each in (queued.obj.metadata.annotations, view.annotations))
     gated = {names.ADMISSION_GATED_BY: gates} if gates != known else None
     return PatchWorkload(change, gated) if change or gated else None

@@ -18,7 +18,7 @@ from jobrelay.queueing.webhooks.reviews import CHECKS
 from jobrelay.relay.api.names import SERVICE
 from jobrelay.relay.api.registration import Registered
 
-__all__ = ["MUTATE", "NAME", "VALIDATE", "make_configuration"]
+__all__ = ["MUTATE", "NAME", "VALIDATE", "make_configuration", "target"]
 
 NAME: Final = "jobrelay-queueing"
 """The name of both configurations."""
@@ -70,22 +70,22 @@ def make_configuration(kind: Resource, registered: Registered | None, queued: It
 
 def _mutating(registered: Registered, queued: list[Resource]) -> Iterator[dict[str, Any]]:
     for kind in queued:
-        yield _hook("m", kind, _target(registered, MUTATE), ["CREATE"])
+        yield _hook("m", kind, target(registered, MUTATE), ["CREATE"])
 
 
 def _validating(registered: Registered, queued: list[Resource]) -> Iterator[dict[str, Any]]:
-    target = _target(registered, VALIDATE)
+    where = target(registered, VALIDATE)
     for kind in CHECKS:
         condition = _OF_WORKLOADS if kind == WORKLOADS else ""
-        yield _hook("v", kind, target, ["CREATE", "UPDATE"], condition, status=kind == WORKLOADS)
+        yield _hook("v", kind, where, ["CREATE", "UPDATE"], condition, status=kind == WORKLOADS)
     for kind in queued:
-        yield _hook("v", kind, target, ["CREATE", "UPDATE"], _OF_QUEUES)
+        yield _hook("v", kind, where, ["CREATE", "UPDATE"], _OF_QUEUES)
 
 
 def _hook(
     prefix: str,
     kind: Resource,
-    target: dict[str, Any],
+    where: dict[str, Any],
     operations: list[str],
     condition: str = "",
     *,
@@ -95,7 +95,7 @@ def _hook(
     rule = {"apiGroups": [kind.group], "apiVersions": [kind.version], "operations": operations, "resources": resources}
     return {
         "name": f"{prefix}{kind.kind.lower()}.kb.io",
-        "clientConfig": target,
+        "clientConfig": where,
         "rules": [rule],
         "failurePolicy": "Ignore",
         "sideEffects": "None",
@@ -105,7 +105,8 @@ def _hook(
     }
 
 
-def _target(registered: Registered, path: str) -> dict[str, Any]:
+def target(registered: Registered, path: str) -> dict[str, Any]:
+    """Where an API server reaches one of the relay's webhooks."""
     if registered.host:
         return {"url": f"https://{registered.host}:{registered.port}{path}", "caBundle": registered.bundle}
     service = {"namespace": registered.namespace, "name": SERVICE, "path": path}

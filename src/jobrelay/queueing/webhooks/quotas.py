@@ -33,7 +33,7 @@ def check_cluster_queue(new: Mapping[str, Any], old: Mapping[str, Any] | None) -
     """The errors of a ClusterQueue."""
     spec = new.get("spec") or {}
     groups = spec.get("resourceGroups") or []
-    rules = _Rules("cohort", bool(spec.get("cohortName") or spec.get("cohort")), lends_at_most_nominal=True)
+    rules = _Rules("cohort", bool(spec.get("cohortName")), lends_at_most_nominal=True)
     return [
         *_check_groups(groups, rules),
         *validate_label_selector(spec.get("namespaceSelector"), _SPEC.child("namespaceSelector")),

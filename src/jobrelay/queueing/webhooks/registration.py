@@ -8,6 +8,7 @@ admit, since Kueue does, takes its webhooks out.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from jobrelay.queueing.webhooks.configurations import NAME, make_configuration
 from jobrelay.relay.api.registration import Registered
 from jobrelay.relay.workers.tasks import until_first
 
-__all__ = ["WebhookRegistration"]
+__all__ = ["KeptRegistration", "WebhookRegistration"]
 
 log = get_logger(__name__)
 
@@ -30,56 +31,68 @@ _KINDS: Final = (MUTATINGWEBHOOKCONFIGURATIONS, VALIDATINGWEBHOOKCONFIGURATIONS)
 _LONGEST_PAUSE: Final = 30.0
 
 
-class WebhookRegistration:
-    """Registers webhooks for objects of some kinds, and again whenever the configurations were changed.
+class KeptRegistration(ABC):
+    """Registers something with the API server, and again whenever the objects in some caches were changed."""
 
-    `admits` is false for a relay that leaves queues to Kueue.
-    """
-
-    def __init__(
-        self, client: Client, registered: Registered, queued: Sequence[Resource], *, admits: bool, clock: Clock
-    ) -> None:
-        self._client, self._clock, self._creates = client, clock, bool(registered.host) and admits
-        wanted = registered if admits else None
-        self._wanted = {kind: make_configuration(kind, wanted, queued) for kind in _KINDS}
+    def __init__(self, caches: Sequence[Cache], what: str, *, clock: Clock) -> None:
+        self._caches, self._what, self._clock = caches, what, clock
         self._changed = asyncio.Event()
-        self._found = {
-            kind: Cache(client, kind, clock=clock, field_selector=f"metadata.name={NAME}", terminal=(Forbidden,))
-            for kind in self._wanted
-        }
-        for cache in self._found.values():
+        for cache in caches:
             cache.subscribe(lambda old, new: self._changed.set())
         self.registered = asyncio.Event()
-        """Set when the configurations have been what they should be."""
+        """Set when everything has been as it should be."""
+
+    @abstractmethod
+    async def _register(self) -> None:
+        """Change what is not as it should be; raises KubeError."""
 
     async def run(self) -> None:
-        """Run until cancelled; without permission, objects are not checked."""
+        """Run until cancelled; without permission, nothing is registered."""
         try:
-            await until_first(*(cache.run() for cache in self._found.values()), self._keep())
+            await until_first(*(cache.run() for cache in self._caches), self._keep())
         except Forbidden as error:
-            log.info("no permission to register the webhooks of queues", reason=str(error))
+            log.info(f"no permission to register {self._what}", reason=str(error))
             await asyncio.Event().wait()
 
     async def _keep(self) -> None:
-        for cache in self._found.values():
+        for cache in self._caches:
             await cache.wait_synced()
         backoff = Backoff(1.0, _LONGEST_PAUSE)
         while True:
             self._changed.clear()
             try:
-                for kind, body in self._wanted.items():
-                    await self._register(kind, body)
+                await self._register()
             except Forbidden:
                 raise
             except KubeError as error:
-                log.warning("the webhooks of queues are not registered", name=NAME, error=str(error))
+                log.warning(f"cannot register {self._what}", error=str(error))
                 await sleep(self._clock, backoff.next())
                 continue
             backoff.reset()
             self.registered.set()
             await self._changed.wait()
 
-    async def _register(self, kind: Resource, body: dict[str, Any]) -> None:
+
+class WebhookRegistration(KeptRegistration):
+    """Registers webhooks for objects of some kinds; `admits` is false for a relay that leaves queues to Kueue."""
+
+    def __init__(
+        self, client: Client, registered: Registered, queued: Sequence[Resource], *, admits: bool, clock: Clock
+    ) -> None:
+        self._client, self._creates = client, bool(registered.host) and admits
+        wanted = registered if admits else None
+        self._wanted = {kind: make_configuration(kind, wanted, queued) for kind in _KINDS}
+        self._found = {
+            kind: Cache(client, kind, clock=clock, field_selector=f"metadata.name={NAME}", terminal=(Forbidden,))
+            for kind in self._wanted
+        }
+        super().__init__(list(self._found.values()), "the webhooks of queues", clock=clock)
+
+    async def _register(self) -> None:
+        for kind, body in self._wanted.items():
+            await self._register_kind(kind, body)
+
+    async def _register_kind(self, kind: Resource, body: dict[str, Any]) -> None:
         found = self._found[kind].get(Key("", NAME))
         if found is None:
             if self._creates:

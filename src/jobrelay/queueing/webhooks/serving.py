@@ -13,7 +13,9 @@ import msgspec
 from aiohttp import web
 
 from jobrelay.kube import KubeError
+from jobrelay.queueing.conversions.reviews import answer_conversion
 from jobrelay.queueing.webhooks.configurations import MUTATE, VALIDATE
+from jobrelay.queueing.webhooks.converting import CONVERT
 from jobrelay.queueing.webhooks.reviews import AdmissionReviews
 from jobrelay.relay.api.failures import ApiFailure, unavailable
 
@@ -27,7 +29,10 @@ _LARGEST: Final = 16 * 1024 * 1024
 
 
 def webhook_routes(reviews: Callable[[], AdmissionReviews | None]) -> list[web.RouteDef]:
-    """Routes that answer by what `reviews` gives, None while the relay does not admit."""
+    """Routes that answer by what `reviews` gives, None while the relay does not admit. Conversion needs none of it."""
+
+    async def convert(request: web.Request) -> web.Response:
+        return web.Response(body=answered(answer_conversion, await _read(request)), content_type="application/json")
 
     async def answer(request: web.Request) -> web.Response:
         present = reviews()
@@ -36,7 +41,7 @@ def webhook_routes(reviews: Callable[[], AdmissionReviews | None]) -> list[web.R
         reply = present.mutate if request.path == MUTATE else present.validate
         return web.Response(body=answered(reply, await _read(request)), content_type="application/json")
 
-    return [web.post(MUTATE, answer), web.post(VALIDATE, answer)]
+    return [web.post(MUTATE, answer), web.post(VALIDATE, answer), web.post(CONVERT, convert)]
 
 
 def answered(reply: Callable[[bytes], bytes], body: bytes) -> bytes:

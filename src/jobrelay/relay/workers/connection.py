@@ -97,7 +97,7 @@ class WorkerConnection:
         self.seen = False
         """Whether its mirrors have been read."""
         self.lost_since = loss.since if loss is not None else None
-        self._silent_since = clock.monotonic()
+        self.silent_since = clock.monotonic()
         """Since when this process has not reached it, in monotonic time; only while `lost_since` is set."""
         self.reason = loss.reason if loss is not None else "it has not been reached yet"
         self.last_loss: Loss | None = None
@@ -206,7 +206,7 @@ class WorkerConnection:
     def _silence(self) -> datetime | None:
         if self.lost_since is None:
             return None
-        return self._clock.now() - timedelta(seconds=self._clock.monotonic() - self._silent_since)
+        return self._clock.now() - timedelta(seconds=self._clock.monotonic() - self.silent_since)
 
     def _returned_from(self) -> datetime | None:
         last = self.last_loss
@@ -389,5 +389,5 @@ class WorkerConnection:
         if self.lost_since is None:
             silence = self._transport.unanswered.silence
             self.lost_since = self._clock.now() - timedelta(seconds=silence)
-            self._silent_since = self._clock.monotonic() - silence
+            self.silent_since = self._clock.monotonic() - silence
         self._changed()

@@ -1,7 +1,7 @@
 """Reads MultiKueueCluster and MultiKueueConfig objects.
 
-Version v1beta2 has `spec.clusterSource.kubeConfig` where v1beta1 had `spec.kubeConfig`. Our own definitions accept
-either spelling in either version, so both are read.
+Version v1beta2 has `spec.clusterSource.kubeConfig` where v1beta1 had `spec.kubeConfig`. Older versions of Kueue serve
+only v1beta1, so both are read.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 from types import MappingProxyType
@@ -18,6 +19,7 @@ from jobrelay.kube import Client, Clock, KubeError, Object, Resource, SystemCloc
 from jobrelay.kube.backoff import Backoff
 from jobrelay.kube.clock import deadline, sleep
 from jobrelay.logs import get_logger
+from jobrelay.relay.model import RemovedWorker
 from jobrelay.relay.signal import Signal
 from jobrelay.relay.workers.bounds import DEFAULT_BOUNDS, Bounds
 from jobrelay.relay.workers.connecting import Connect, cluster_identity, over_network
@@ -30,6 +32,15 @@ from jobrelay.relay.workers.tasks import OwnedTasks, until_first
 from jobrelay.relay.workers.timing import DEFAULT_TIMING, Timing
 
 log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Removal:
+    """Since when there has been no contact with a worker that is not registered any more."""
+
+    since: datetime
+    silent: float
+    """By this process's own observation, in monotonic time."""
 
 
 class Registry:
@@ -67,7 +78,7 @@ class Registry:
         self._workers: dict[str, WorkerConnection] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._tasks = OwnedTasks()
-        self._removed: dict[str, datetime] = {}
+        self._removed: dict[str, _Removal] = {}
         self._changed: Signal[[str]] = Signal()
         self._home = ""
         self._owners: dict[str, str] = {}
@@ -82,10 +93,13 @@ class Registry:
         return self._workers
 
     @property
-    def removed(self) -> Mapping[str, datetime]:
-        """Workers that are no longer registered, by name and by the uid of their cluster: since when there has been no
-        contact with them."""
-        return self._removed
+    def removed(self) -> Mapping[str, RemovedWorker]:
+        """Workers that are no longer registered, by name and by the uid of their cluster."""
+        return {name: RemovedWorker(each.since, self._date(each.silent)) for name, each in self._removed.items()}
+
+    def _date(self, monotonic: float) -> datetime:
+        """When a monotonic time was, as the clock shows it now."""
+        return self._clock.now() - timedelta(seconds=self._clock.monotonic() - monotonic)
 
     @property
     def known_since(self) -> datetime | None:
@@ -155,8 +169,8 @@ class Registry:
                 self._changed(name)
         if self._known_since is None:
             self._known_since = self._clock.now()
-            gone = {name: loss.since for name, loss in self._losses.losses.items() if name not in specs}
-            self._removed.update(gone)
+            now, gone = self._clock.monotonic(), [name for name in self._losses.losses if name not in specs]
+            self._removed.update({name: _Removal(self._losses.losses[name].since, now) for name in gone})
         self._progress.set()
 
     def _add(self, name: str) -> None:
@@ -186,7 +200,7 @@ class Registry:
         Two connections to one cluster would each take the other's mirrors for stale ones.
         """
         for gone in [known for known, owner in self._owners.items() if owner == name and known != identity]:
-            self._cluster_left(gone, self._clock.now(), f"its worker {name} is another cluster now")
+            self._cluster_left(gone, self._removal_now(), f"its worker {name} is another cluster now")
         owner = self._workers.get(self._owners.get(identity, ""))
         mine = self._workers.get(name)
         if owner is None or mine is None or (mine.spec.order, name) <= (owner.spec.order, owner.name):
@@ -198,19 +212,24 @@ class Registry:
         return self._owners[identity]
 
     def _remove(self, name: str) -> None:
-        since, why = self._workers[name].lost_since or self._clock.now(), "it is no longer registered"
+        worker, removal, why = self._workers[name], self._removal_now(), "it is no longer registered"
+        if worker.lost_since is not None:
+            removal = _Removal(worker.lost_since, worker.silent_since)
         for identity in [identity for identity, owner in self._owners.items() if owner == name]:
-            self._cluster_left(identity, since, why)
+            self._cluster_left(identity, removal, why)
         self._stop(name)
-        self._removed[name] = since
-        self._losses.lost(name, since, why)
+        self._removed[name] = removal
+        self._losses.lost(name, removal.since, why)
         self._changed(name)
 
-    def _cluster_left(self, identity: str, since: datetime, why: str) -> None:
+    def _removal_now(self) -> _Removal:
+        return _Removal(self._clock.now(), self._clock.monotonic())
+
+    def _cluster_left(self, identity: str, removal: _Removal, why: str) -> None:
         """No worker reaches a cluster any more."""
         del self._owners[identity]
-        self._removed[identity] = since
-        self._losses.lost(identity, since, why)
+        self._removed[identity] = removal
+        self._losses.lost(identity, removal.since, why)
 
     def _stop(self, name: str) -> None:
         del self._workers[name]
