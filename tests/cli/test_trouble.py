@@ -130,5 +130,5 @@ async def test_without_the_relay_a_plain_user_is_told_that_it_does_not_answer(tm
             assert result.exit_code == 0, result.stderr
         explained = await run(ann, "explain", "job/train")
         assert "note: the relay could not be reached: the relay does not answer: " in explained.stderr
-        assert "hint: ask whoever operates it" in explained.stderr
+        assert "hint: ask its operator" in explained.stderr
         assert "assigned to worker-1" in explained.stdout

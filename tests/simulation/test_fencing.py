@@ -118,7 +118,7 @@ def test_a_mirror_that_no_job_controller_has_looked_at_is_not_released_and_its_j
         mirror = it.mirror(first)
         assert mirror is not None
         assert mirror["spec"]["suspend"]
-        assert "has not looked at it yet" in it.explanation().sentence
+        assert "has not observed it yet" in it.explanation().sentence
         it.isolate(first)
         for worker in it.fleet.workers.values():
             worker.start_controllers()

@@ -17,7 +17,7 @@ def dashboard(port: int, no_browser: bool, namespace: str | None, management: Ma
     """Show workloads, workers and logs in the browser, until Ctrl-C.
 
     Prints the URL on stdout, and opens it. The pages are served on the loopback device alone and show what your
-    kubeconfig lets you see, through the relay's API. The URL has a token in it: whoever has that sees the same.
+    kubeconfig lets you see, through the relay's API. The URL contains a token: anyone who has it sees the same.
 
     \b
     jobrelay dashboard

@@ -39,7 +39,7 @@ def explain(
 
     The explanation comes from the relay, so it shows what the relay's decisions are based on. If the relay cannot be
     reached, a note says so, and what the management cluster knows is shown instead. Of a queued workload it shows the
-    place in its queue and the quotas that were looked at, also if it is not delegated.
+    place in its queue and the quotas that were considered, also if it is not delegated.
 
     For a Job that is not delegated to the relay it says which controller the Job belongs to, whether one of that name
     is alive (by its Lease, or by statuses that it has written), and since when nothing has happened to the Job.

@@ -68,7 +68,7 @@ class ClusterFolder:
             raise self._unusable(error) from error
 
     def _keep_from_others(self) -> None:
-        """Takes the rights of everybody but the owner off files that an older version, or somebody, made with them."""
+        """Removes the permissions of group and others from files that an older version, or a user, created."""
         for path in (self.path, self.pki, *self.path.iterdir(), *self.pki.iterdir()):
             found = path.lstat()
             if found.st_uid == os.geteuid() and found.st_mode & 0o077 and not path.is_symlink():

@@ -4,8 +4,8 @@
         report = await ConformanceRun(client, RunOptions(managed_by="example.com/jobs")).run()
         print(report.level, report.passed)
 
-`judge_step` judges two versions of a Job that follow each other, whoever wrote them. An `Auditor` does it for all Jobs
-that it is shown; `replay` shows it those of a file.
+`judge_step` judges two versions of a Job that follow each other, no matter who wrote them. An `Auditor` does it for all
+Jobs that it is shown; `replay` shows it those of a file.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class ManagedJob:
 
     @property
     def announced(self) -> Outcome | None:
-        """The outcome that its status announces, whoever decided it; it is final."""
+        """The outcome that its status announces, no matter who decided it; it is final."""
         for type_, outcome in ((SUCCESS.interim, Succeeded), (FAILURE.interim, Failed)):
             found = self._view.status.true_condition(type_)
             if found is not None:

@@ -40,7 +40,7 @@ def find_connection(
     if environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(environ, account)
     looked = ", ".join(str(path) for path in paths)
-    raise ConfigError(f"no kubeconfig found (looked at {looked})\nhint: set KUBECONFIG or name a file")
+    raise ConfigError(f"no kubeconfig found (searched {looked})\nhint: set KUBECONFIG or name a file")
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ class Headers(Mapping[str, str]):
     """Header fields by case-insensitive name.
 
     For a field that was sent several times, such as `Warning`, `get_all` returns each value, and indexing returns them
-    joined by commas. They are sorted by name when one is first read: of most responses nobody reads any.
+    joined by commas. They are sorted by name when one is first read: for most responses that never happens.
     """
 
     __slots__ = ("_pairs", "_sorted")

@@ -87,7 +87,7 @@ class _Answer:
 
 
 async def _no_redirect(session: object, context: object, params: object) -> None:
-    """An API server does not redirect, and nobody else gets the credentials."""
+    """Redirects are refused: an API server sends none, and no other server may get the credentials."""
     raise aiohttp.ClientError("the server redirects")
 
 

@@ -16,7 +16,7 @@ _OF_USERS: Final = "activity overview workloads workloads/events workloads/log"
 
 
 def api_rules() -> list[Manifest]:
-    """The relay's: who asks, whether they may, how the front proxy is known, the events of what callers may see, and
+    """The relay's: token and access reviews, the front proxy's ConfigMap, the events of what callers may see, and
     its own registration.
 
     The front proxy is described in namespace kube-system. It is no role there, since kustomize and Helm put all roles

@@ -31,7 +31,7 @@ class Admitted:
     id: str = ""
     """Tells this admission from earlier and later ones of the same workload; empty if it cannot be taken back."""
     while_suspended: bool = False
-    """Whether a worker is chosen although the original is suspended: whoever admits it resumes it when one is chosen.
+    """Whether a worker is chosen although the original is suspended: the queue that admits it resumes it then.
     Its mirror is created after that."""
     why: str = ""
     """Who restricts the workers, for `explain`: 'its AdmissionCheck mk names a, b'."""
@@ -60,7 +60,7 @@ class NotAdmitted:
     requeue_after: float | None = None
     taken_back: bool = False
     """Whether it is known that it may not run any more either: its run is ended. Without that, what runs goes on:
-    whoever admits may not have read everything yet."""
+    the gate may not have read everything yet."""
     shows_suspension: bool = False
     """Whether a suspended one shows that in its status while it waits, as its own controller would have it."""
 

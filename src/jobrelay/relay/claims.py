@@ -1,8 +1,8 @@
-"""Claims: workers that are kept free for workloads that have waited long, so that nobody is overtaken for ever.
+"""Claims: workers that are kept free for workloads that have waited long, so that none of them starves.
 
 A workload that needs much room at once would wait as long as smaller ones take every piece that becomes free. So after
 a time in line it claims one worker, which then gets nothing else of the same or a lower priority until the claim is
-met. All other workers stay open to everybody, and the claimant takes room on them too, if that comes first.
+met. All other workers stay open to all workloads, and the claimant takes room on them too, if that comes first.
 
 A claim costs what stands empty meanwhile. Therefore a workload claims the worker that lacks least, it does so only when
 it has waited several times as long as others do, and after a claim there is none for a while, so that on average over

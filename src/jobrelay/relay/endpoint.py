@@ -10,8 +10,8 @@
     /copies                            what is copied to workers, as JSON: rules as the option --copy has them
 
 It changes nothing. It listens on the loopback device by default, and its address is written to the relay's Lease, so
-that whoever may read that Lease and is on the same machine or network finds it. Replicas that do not lead answer too,
-from the same caches.
+that clients that may read that Lease and are on the same machine or network find it. Replicas that do not lead answer
+too, from the same caches.
 """
 
 from __future__ import annotations

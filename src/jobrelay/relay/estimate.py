@@ -1,8 +1,8 @@
 """When waiting workloads will start: a range, from what is free, what runs, and how long earlier runs took.
 
 The line is played twice, once with short and once with long durations: each workload starts when enough of those before
-it have ended. All workers count as one, and nobody is passed by, so it is an estimate and not a promise. Work whose
-duration is not known keeps its room for ever; a workload that would need that room gets no estimate.
+it have ended. All workers count as one, and no workload overtakes another, so it is an estimate and not a promise. Work
+whose duration is not known keeps its room for ever; a workload that would need that room gets no estimate.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _why_unreachable(facts: WorkerFacts) -> str:
 
 
 def _left_alone(relay: RelayManager, worker: WorkerConnection) -> Iterator[str]:
-    """Mirrors whose originals are not known: nobody can say whether they are still needed."""
+    """Mirrors whose originals are not known: it is not known whether they are still needed."""
     for kind in relay.state.kinds.values():
         resource = kind.adapter.resource
         count = 0 if kind.known else len(worker.mirrors[resource])

@@ -5,8 +5,8 @@ rounds: the first is tried, and when it is known whether it was placed, the next
 answer, so the others of a group are skipped for the rest of a round once one of them found no room. A round costs one
 attempt for each group and one for each workload that is placed, however long the line is.
 
-Whoever joins a line waits behind those of its group, and behind everybody while a round is due or under way: what is
-free now is offered to those first who have waited for it. Whoever has waited long may claim a worker (`claims`).
+A workload that joins a line waits behind those of its group, and behind all while a round is due or under way: what is
+free now is offered first to those that have waited for it. One that has waited long may claim a worker (`claims`).
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class RelayManager:
     `namespace` on the management cluster must exist: it holds the record of losses and the keys of proofs. `connect`
     opens the transport to a worker, `bounds` limit what is held of each. `gate` makes queues that admit workloads, and
     with `multikueue` Kueue admits, where it runs; all are admitted if there is neither. `random` jitters pauses,
-    `new_key` returns so many bytes that nobody can guess.
+    `new_key` returns that many unpredictable bytes.
     """
 
     def __init__(

@@ -185,7 +185,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True, eq=False, dict=True):
         if self.workload.suspended:
             return "it is suspended"
         if not mirror.facts.halted:
-            return f"the {self.adapter.resource.kind} controller of {mirror.worker} has not looked at it yet"
+            return f"the {self.adapter.resource.kind} controller of {mirror.worker} has not observed it yet"
         if self.assignment is not None and self.assignment.started:
             return "the record of its start has to be removed first"
         return self.clock_problem(mirror.worker)

@@ -1,4 +1,4 @@
-"""For those who submit: a relay as a Python object, synchronous or asynchronous.
+"""The relay for its users, as a Python object, synchronous or asynchronous.
 
 `Relay` and `AsyncRelay` are also names of the package `jobrelay` itself.
 

@@ -126,7 +126,7 @@ async def _query_endpoint(client: Client, at: RelayAddress, path: str, query: Re
 def _no_answer(at: RelayAddress, missing: NotServed, error: Forbidden) -> str:
     """Users need only the API, so a missing right to read the Lease is reported only where there is no API."""
     if isinstance(missing.__cause__, ServiceUnavailable):
-        return f"the relay does not answer: {missing}\nhint: ask whoever operates it; what runs on workers goes on"
+        return f"the relay does not answer: {missing}\nhint: ask its operator; what runs on workers continues"
     return f"no permission to read the relay's Lease {at.relay_namespace}/{at.lease_name}: {error}"
 
 

@@ -3,8 +3,8 @@
 Both give each request a `DashboardBackend` with the rights of that person. The local server is opened by a URL with a
 random token, which becomes a cookie that pages of other sites cannot send, so that these and other users of the machine
 get nothing. Inside a relay a person gives a token that the management cluster knows. It is kept in a cookie of their
-browser and nowhere else, so every replica can answer. Who sends an Authorization header, as proxies that sign people in
-do, needs no cookie.
+browser and nowhere else, so every replica can answer. A request with an Authorization header, as proxies that sign
+people in do, needs no cookie.
 """
 
 from __future__ import annotations

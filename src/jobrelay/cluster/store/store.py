@@ -3,7 +3,7 @@
 A write changes memory at once and joins the batch of the current loop tick. At the end of the tick the whole batch is
 one transaction of the backend; only then its writers are answered (`settled`) and its changes shown to watchers.
 Writers see the open batch (`get`, `version`), because they build on it and share its fate. Readers see what is
-committed (`read`, `committed`, `snapshot` at that version), so nobody is ever shown a state that a crash could take
+committed (`read`, `committed`, `snapshot` at that version), so readers never see a state that a crash could take
 back, and no reader waits. If the backend fails, the batch is undone in memory, its versions are given out again, and
 every one of its writers gets the failure.
 

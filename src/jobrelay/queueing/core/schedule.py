@@ -2,7 +2,7 @@
 
 Flavors are found for every head on the snapshot as it is. Then the heads are decided on in order, each with the usage
 that those before it have added: a head that fitted alone may not fit any more. Whoever needs preemption holds the quota
-that it will get, so that nobody else takes it in the same cycle.
+that it will get, so that no other workload takes it in the same cycle.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class _Cycle:
 
 
 def _reserved(entry: Entry) -> Usage:
-    """The quota that is kept for a workload that would need preemption and finds nobody to preempt.
+    """The quota that is reserved for a workload that would need preemption and finds no candidates.
 
     Without borrowing that is what is left of the queue's own quota, with borrowing what its limit leaves.
     """

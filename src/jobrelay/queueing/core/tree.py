@@ -236,7 +236,7 @@ class QueueNode(QuotaNode):
 
     @property
     def reserves(self) -> bool:
-        """Whether quota is kept from others of the cohort for a head that finds nobody to preempt.
+        """Whether quota is kept from others of the cohort for a head that finds no candidates for preemption.
 
         One that can reclaim everything has no need of it.
         """

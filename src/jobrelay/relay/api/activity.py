@@ -1,7 +1,7 @@
 """What happens to the workloads over time: how many wait and run, and how many have ended, for the past hour.
 
 One `Activity` belongs to the process, and follows whatever relay is ready. Every 15 seconds it counts the workloads of
-each namespace and kind, so that each caller can be shown what they may see and nothing else. Whoever watches is woken
+each namespace and kind, so that each caller can be shown what they may see and nothing else. Watches are woken
 when a workload of their namespace or a worker has changed, at most every two seconds.
 """
 

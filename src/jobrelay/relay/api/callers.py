@@ -1,4 +1,4 @@
-"""Who calls: the identity that the headers of a front proxy name.
+"""The identity of a caller, from the headers of a front proxy.
 
 Which headers those are, which authority signs the proxy's certificate and which names it may have is published by the
 API server in the ConfigMap extension-apiserver-authentication. The functions here are pure: that the headers come over

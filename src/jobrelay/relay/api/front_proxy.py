@@ -54,7 +54,7 @@ class FrontProxy:
         connection.context = self._present
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
-        """Take over what is published now; nobody is believed while that is nothing, or cannot be used."""
+        """Apply what is published now; no front proxy is trusted while that is nothing, or cannot be used."""
         found = parse_request_headers((new.decode(_Data).data if new is not None else None) or {})
         if found == self.headers:
             return

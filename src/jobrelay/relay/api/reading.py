@@ -177,8 +177,8 @@ class Reading:
             return events
 
     async def kept(self, found: Found, *, follow: bool) -> KeptLog | None:
-        """What is kept of the log of its last run that is gone; None if there is nothing. Who follows a workload that
-        goes on waits for its next run instead."""
+        """What is kept of the log of its last run that is gone; None if there is nothing. A client that follows a
+        workload that goes on waits for its next run instead."""
         if follow and found.kind.adapter.read(found.original).end is None:
             return None
         return await read_kept(self._client, self._relay.namespace, found.original.uid)

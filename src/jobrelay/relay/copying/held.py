@@ -128,7 +128,7 @@ class HeldCopies:
         return due
 
     def out_of_sight(self) -> None:
-        """The mirrors there are not known at present, so nobody can say what is in use."""
+        """The mirrors there are not known at present, so it is not known what is in use."""
         for held in self._held.values():
             held.unused_since = None
 

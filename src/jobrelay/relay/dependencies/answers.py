@@ -1,6 +1,6 @@
 """Which of the objects that workloads name exist on each worker, as far as the workers were asked.
 
-Nothing is watched for this: Secrets of a whole worker are nobody's business here. A worker is asked about an object
+Nothing is watched for this: the relay has no need to see all Secrets of a worker. A worker is asked about an object
 when a workload that names it is placed, and its answer is believed for a short time, so that one request serves a
 batch. What is missing is asked again soon, and less and less often while it stays missing.
 """
@@ -37,7 +37,7 @@ class Presence(StrEnum):
     COPYABLE = "copyable"
     """It is missing, and can be copied there from the management cluster before a mirror is created."""
     UNCHECKED = "unchecked"
-    """It may not be read there, or its kind is not served: nobody can say."""
+    """It may not be read there, or its kind is not served: not known."""
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -64,7 +64,7 @@ class LogKeeper:
             if task.done():
                 del self._tasks[mirror.obj.uid]
             return task.done()
-        if len(self._tasks) >= _MOST_WAITING:  # of some nobody has asked again, since their mirrors are gone
+        if len(self._tasks) >= _MOST_WAITING:  # some are of mirrors that are gone and not reconciled again
             self._tasks = {uid: task for uid, task in self._tasks.items() if not task.done()}
         paused = self._clock.monotonic() < self._paused_until or len(self._tasks) >= _MOST_WAITING
         if snapshot is None or paused or not _is_wanted(snapshot, mirror):

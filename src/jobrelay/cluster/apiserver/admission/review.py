@@ -1,4 +1,4 @@
-"""Who has a say in a request besides the steps of the chain: webhooks and policies.
+"""What decides about a request besides the steps of the chain: webhooks and policies.
 
 Used for what has no steps of its own: deletions, connections, and objects that are sent but not stored.
 """

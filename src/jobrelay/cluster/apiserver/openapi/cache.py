@@ -40,7 +40,7 @@ class Document:
 class DocumentCache:
     """Built documents, compressed; the least recently used are dropped when there are too many.
 
-    Documents are built one after the other in a thread of the cache's own, so nobody else's work waits for them.
+    Documents are built one after the other in a thread of the cache's own, so no other work waits for them.
     """
 
     def __init__(self, limit: int = _CACHE_BYTES) -> None:
