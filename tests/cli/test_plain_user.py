@@ -17,6 +17,7 @@ from jobrelay.cli.top.fleet_source import FleetSource
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.api.names import BASE, service_host
 from jobrelay.relay.api.registration import Registered
+from jobrelay.sdk import AsyncRelay
 from tests.loopback import LoopbackServer, authority, server_context
 from tests.relay import fleets
 from tests.relay.api import ApiFleet, is_available, serving_fleet, talking
@@ -85,6 +86,16 @@ async def test_logs_come_through_the_relay(tmp_path: pathlib.Path) -> None:
         plain, followed = await run(ann, "logs", "job/train"), await run(ann, "logs", "job/train", "-f", "--prefix")
         assert (plain.exit_code, plain.stdout, plain.stderr) == (0, "hello\nbye\n", "")
         assert [line.partition("] ")[2] for line in followed.stdout.splitlines()] == ["hello", "bye"]
+
+
+async def test_programs_read_logs_through_the_relay_too(tmp_path: pathlib.Path) -> None:
+    async with serving_fleet(fleets.fleet) as served:
+        ann = await served.kubeconfig(tmp_path)
+        await served.it.client.create(JOBS, talking())
+        await served.it.finished()
+        async with AsyncRelay.connect(ann) as relay:
+            lines = [(line.container, line.text) async for line in relay.logs("job/train")]
+        assert lines == [("main", "hello"), ("main", "bye")]
 
 
 async def test_a_submitted_job_is_followed_to_its_end(tmp_path: pathlib.Path) -> None:

@@ -87,23 +87,7 @@ async def _logs(
 async def print_logs(
     relay: AsyncRelay, workload: WorkloadLike, options: LogOptions, *, prefix: bool = False, within: float = 20.0
 ) -> None:
-    """Prints the lines on stdout, and on stderr what is to be known beside them: from the worker, or for users that may
-    not reach it, from the relay."""
-    from jobrelay.cli.api_logs import print_api_logs
-    from jobrelay.kube import Forbidden
-    from jobrelay.operate.errors import OperateError
-
-    try:
-        await _print_worker_logs(relay, workload, options, prefix=prefix, within=within)
-    except (Forbidden, OperateError):
-        adapter, name, where = await relay.find(workload)
-        if not await print_api_logs(relay.client, adapter.resource, name, where, options, prefix, within):
-            raise
-
-
-async def _print_worker_logs(
-    relay: AsyncRelay, workload: WorkloadLike, options: LogOptions, *, prefix: bool, within: float
-) -> None:
+    """Prints the lines on stdout, and on stderr what is to be known beside them."""
     async for line in relay.logs(workload, options, within=within, note=note):
         if prefix:
             click.echo(log_prefix(line.pod, line.container), nl=False)

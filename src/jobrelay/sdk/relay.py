@@ -10,13 +10,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from jobrelay.kube import AlreadyExists, Client, NotFound, Object, connect, find_connection
+from jobrelay.kube import AlreadyExists, Client, Forbidden, NotFound, Object, connect, find_connection
+from jobrelay.operate.errors import OperateError
 from jobrelay.operate.files import files_of, read_file, read_objects
 from jobrelay.operate.kinds import relay_adapters
 from jobrelay.sdk.delegation import Submission, delegate
 from jobrelay.sdk.errors import RelayError
 from jobrelay.sdk.names import LEASE, SYSTEM_NAMESPACE, WorkloadName
-from jobrelay.sdk.pod_logs import LogLine, LogOptions
+from jobrelay.sdk.pod_logs import Emit, LogLine, LogOptions
 from jobrelay.sdk.relay_api import RelayUnreachable, query_relay
 from jobrelay.sdk.workloads import find_adapter, get_workload, is_delegated, not_served
 from jobrelay.workloads import Adapter, AdapterConflict, GivenKind
@@ -186,15 +187,11 @@ class AsyncRelay:
         """The lines of a workload's pods, from the worker that runs it or ran it last.
 
         With `follow` in the options they end with the workload, whatever worker it moves to. Otherwise a pod that has
-        not started is waited for `within` so many seconds.
+        not started is waited for `within` so many seconds. For users that may not reach the worker, the relay reads
+        them; their lines do not name the worker.
         """
-        from jobrelay.sdk.workload_logs import WorkloadLogs
-
-        adapter, name, namespace = await self.find(workload)
-        source = WorkloadLogs(self.client, self, adapter, name, namespace, options, note)
         lines: asyncio.Queue[LogLine | Exception | None] = asyncio.Queue(1)
-        reading = source.follow(lines.put) if options.follow else source.read(lines.put, within)
-        producing = asyncio.create_task(_produce(reading, lines))
+        producing = asyncio.create_task(_produce(self._read_logs(workload, options, within, note, lines.put), lines))
         try:
             while (line := await lines.get()) is not None:
                 if isinstance(line, Exception):
@@ -203,6 +200,23 @@ class AsyncRelay:
         finally:
             producing.cancel()
             await asyncio.wait({producing})
+
+    async def _read_logs(
+        self, workload: WorkloadLike, options: LogOptions, within: float, note: Callable[[str], None], emit: Emit
+    ) -> None:
+        from jobrelay.operate.relay_client import NotServed
+        from jobrelay.sdk.api_logs import ApiLogs
+        from jobrelay.sdk.workload_logs import WorkloadLogs
+
+        adapter, name, namespace = await self.find(workload)
+        source = WorkloadLogs(self.client, self, adapter, name, namespace, options, note)
+        try:
+            await (source.follow(emit) if options.follow else source.read(emit, within))
+        except (Forbidden, OperateError) as error:
+            try:
+                await ApiLogs(self.client, adapter, name, namespace, options, note).read(emit, within)
+            except NotServed:
+                raise error from None
 
     async def explain(self, workload: WorkloadLike, changes: Sequence[str] = ()) -> dict[str, Any]:
         """Why a workload is where it is, as the relay says it.

@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from jobrelay.kube import Client, Connection, KubeError, Object, TransportError, connect
+from jobrelay.operate.errors import OperateError
 from jobrelay.relay.kept_logs.kept import LogChoice, chosen_lines
 from jobrelay.relay.kept_logs.reading import kept_notice, read_kept
 from jobrelay.relay.worker_assignment import WorkerAssignment, assignment_of
@@ -79,11 +80,11 @@ class WorkloadLogs:
         return True
 
     async def follow(self, emit: Emit) -> None:
-        """Everything up to the end of the workload; raises RelayError and KubeError."""
+        """Everything up to the end of the workload; raises OperateError and KubeError."""
         try:
             async with asyncio.TaskGroup() as tasks, self._progress() as progress:
                 await self._follow(tasks, progress, emit)
-        except* (KubeError, RelayError) as errors:
+        except* (KubeError, OperateError) as errors:
             raise errors.exceptions[0] from None
 
     def _progress(self) -> WorkloadProgress:

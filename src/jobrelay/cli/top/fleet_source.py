@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -13,9 +13,6 @@ from jobrelay.cli.management import Management
 from jobrelay.cli.short_reason import short_reason
 from jobrelay.cli.top.fleet_snapshot import FleetSnapshot, Row
 from jobrelay.cli.workers_listing import worker_views
-from jobrelay.kube import Forbidden
-from jobrelay.operate.errors import OperateError
-from jobrelay.operate.relay_client import api_log
 from jobrelay.sdk.pod_logs import LogOptions
 from jobrelay.sdk.relay import AsyncRelay, SubmittedWorkload
 
@@ -50,18 +47,9 @@ class FleetSource:
         return list(explanation_lines(await self._relay.explain(_named(row))))
 
     async def logs(self, row: Row) -> AsyncGenerator[str, None]:
-        """By the worker's own API as far as the user may, and else by the relay's."""
-        options = LogOptions(tail=_TAIL, follow=True)
-        try:
-            async with aclosing(self._relay.logs(_named(row), options)) as lines:
-                async for line in lines:
-                    yield line.text
-        except (Forbidden, OperateError):
-            adapter, name, namespace = await self._relay.find(_named(row))
-            query = {"tailLines": _TAIL, "follow": "true"}
-            async with api_log(self._relay.client, adapter.resource, name, namespace, query) as chunks:
-                async for text in _lines(chunks):
-                    yield text
+        async with aclosing(self._relay.logs(_named(row), LogOptions(tail=_TAIL, follow=True))) as lines:
+            async for line in lines:
+                yield line.text
 
 
 def _workload(row: dict[str, Any]) -> Row:
@@ -72,14 +60,3 @@ def _workload(row: dict[str, Any]) -> Row:
 
 def _named(row: Row) -> SubmittedWorkload:
     return SubmittedWorkload(row["kind"], row["namespace"], row["name"], "")
-
-
-async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """Whole lines of a text that comes in pieces."""
-    rest = b""
-    async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            yield line.decode(errors="replace")
-    if rest:
-        yield rest.decode(errors="replace")
