@@ -73,7 +73,7 @@ def picture(stage: Objects, names: Names, error: Obj | None = None, reserved: Se
         if each["spec"]["controllerName"] == MULTIKUEUE:
             facts |= _prefixed(f"check {neutral.called(each)}", dict(_conditions(each)))
     for each in stage.objects(MULTIKUEUE_CLUSTERS, names.slug):
-        facts |= _prefixed(f"cluster {neutral.called(each)}", dict(_conditions(each, "Active")))
+        facts |= _prefixed(f"cluster {neutral.called(each)}", _active(each))
     facts |= _order(reserved, neutral)
     return {neutral.text(key): neutral.text(value) for key, value in sorted(facts.items())}
 
@@ -86,10 +86,13 @@ def _prefixed(prefix: str, facts: Facts) -> Facts:
     return {f"{prefix}: {name}": value for name, value in facts.items() if value not in (None, "")}
 
 
-def _conditions(obj: Obj, only: str = "") -> Iterator[tuple[str, str]]:
+def _active(cluster: Obj) -> Facts:
+    """Whether a worker can be used; the message is that of the library which has read its kubeconfig."""
+    return {name: value for name, value in _conditions(cluster) if name == "Active"}
+
+
+def _conditions(obj: Obj) -> Iterator[tuple[str, str]]:
     for one in obj.get("status", {}).get("conditions", ()):
-        if only not in ("", one["type"]):
-            continue
         yield one["type"], f"{one['status']} {one.get('reason', '')}".strip()
         if one.get("message"):
             yield f"{one['type']} message", one["message"].removesuffix(f"; {MARK}")

@@ -29,7 +29,9 @@ def test_the_condition_tells_which_clusters_can_be_used() -> None:
     assert told("a") == ("True", "Active", "The admission check is active")
     assert told("a", "b", "c") == ("True", "SomeActiveClusters", "Missing clusters: [c], Inactive clusters: [b]")
     assert told("b") == ("False", "NoUsableClusters", "Inactive clusters: [b]")
-    assert active_condition("all", None, {})["reason"] == "BadConfig"
+    missing = active_condition("all", None, {})
+    assert missing["reason"] == "BadConfig"
+    assert 'MultiKueueConfig.kueue.x-k8s.io "all" not found' in missing["message"]
 
 
 async def test_a_check_is_ours_when_our_text_has_stayed_for_a_while() -> None:

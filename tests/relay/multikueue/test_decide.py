@@ -50,6 +50,13 @@ def placed(found: QueuedWorkload, **more: Any) -> Any:
     return snapshot(original, more.pop("workers", [A, B]), admission=admission, **more)
 
 
+def test_who_is_not_delegated_is_rejected_without_waiting_for_quota() -> None:
+    found, own = view("Pending", condition("QuotaReserved", "False"))
+    update = reconcile_workload(found, own, snapshot(job(managed_by="example.com/other"), [A]))
+    assert isinstance(update, CheckUpdate)
+    assert (update.state, '"example.com/other"' in update.message) == ("Rejected", True)
+
+
 def test_an_assigned_worker_is_nominated_first_and_then_named() -> None:
     found, own = view()
     assert reconcile_workload(found, own, placed(found)) == Nominate(("a",))

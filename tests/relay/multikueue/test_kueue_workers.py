@@ -8,7 +8,7 @@ from typing import Any
 from jobrelay.kube import NotFound, merge_patch
 from jobrelay.kube.resource import JOBS
 from jobrelay.relay.multikueue.dispatching import DispatcherName, Dispatching
-from jobrelay.relay.multikueue.views import WORKLOADS
+from jobrelay.relay.multikueue.views import CONFIGS, WORKLOADS
 from jobrelay.workloads.names import KUEUE_ORIGIN, PREBUILT
 from tests.relay.fleets import ORIGIN, Fleet
 from tests.relay.multikueue.kueue import PlayedKueue, beside_kueue, condition
@@ -93,6 +93,18 @@ async def test_the_first_worker_that_admits_it_wins_and_the_others_lose_their_co
         await let_in(it, played["worker-2"], "worker-2")
         assert await kueue.ready() == "worker-2"
         await it.until(lambda: are(clones(it), ["worker-2"]))
+
+
+async def test_who_waits_is_asked_for_where_the_config_says_by_now() -> None:
+    async with beside_kueue(2, ALL) as (it, kueue):
+        await with_kueue(it, "worker-1", "worker-2")
+        await kueue.submit()
+        await kueue.reserve()
+        await it.until(lambda: are(clones(it), ["worker-1", "worker-2"]))
+        await it.client.patch(CONFIGS, "all", merge_patch({"spec": {"clusters": ["worker-2"]}}))
+        await it.until(lambda: are(clones(it), ["worker-2"]))
+        await it.client.patch(CONFIGS, "all", merge_patch({"spec": {"clusters": ["worker-1", "worker-2"]}}))
+        await it.until(lambda: are(clones(it), ["worker-1", "worker-2"]))
 
 
 async def test_one_worker_is_asked_and_the_next_when_it_has_no_quota() -> None:

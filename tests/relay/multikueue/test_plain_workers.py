@@ -116,6 +116,14 @@ async def test_a_workload_of_a_kind_without_an_adapter_is_rejected() -> None:
         assert (await kueue.state("Rejected"))["message"] == message
 
 
+async def test_a_workload_of_no_object_is_rejected() -> None:
+    async with beside_kueue() as (it, kueue):
+        metadata = {"name": "job-train", "namespace": "default"}
+        await it.client.create(WORKLOADS, of(WORKLOADS) | {"metadata": metadata, "spec": {}})
+        await kueue.reserve()
+        assert (await kueue.state("Rejected"))["message"] == 'No multikueue adapter found, Previously: "Pending"'
+
+
 async def test_a_job_without_a_queue_is_placed_as_ever() -> None:
     async with beside_kueue() as (it, _):
         await it.submit()

@@ -19,7 +19,7 @@ from jobrelay.relay.leader_transport import NotLeading
 from jobrelay.relay.multikueue.claims import MARK, CheckClaims
 from jobrelay.relay.multikueue.leader import LeaderContext
 from jobrelay.relay.multikueue.objects import KueueObjects
-from jobrelay.relay.multikueue.views import CHECKS, MultiKueueCheckView, read_check
+from jobrelay.relay.multikueue.views import CHECKS, CONFIGS, MultiKueueCheckView, read_check
 from jobrelay.relay.original_controller import NOT_LEADING
 
 log = get_logger(__name__)
@@ -30,7 +30,8 @@ _FIELD_MANAGER: Final = "jobrelay"
 def active_condition(config: str, clusters: tuple[str, ...] | None, connected: Mapping[str, bool]) -> dict[str, str]:
     """The condition of a check whose MultiKueueConfig names these clusters; None if there is no such object."""
     if clusters is None:
-        return _condition("False", "BadConfig", f"Cannot load the AdmissionChecks parameters: there is no {config!r}")
+        why = f'{CONFIGS.kind}.{CONFIGS.group} "{config}" not found'
+        return _condition("False", "BadConfig", f"Cannot load the AdmissionChecks parameters: {why}")
     missing = [name for name in clusters if name not in connected]
     inactive = [name for name in clusters if name in connected and not connected[name]]
     lists = [(f"{what} clusters: [{' '.join(names)}]") for what, names in _lists(missing, inactive) if names]

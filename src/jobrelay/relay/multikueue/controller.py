@@ -105,8 +105,8 @@ class MultiKueueController:
                 self._gate.forget(key)
         else:
             owner = owner_of(obj)
-            known = owner is None or self._gate.knows(obj) or own.state == REJECTED or not workload.reserved
-            update = None if known or owner is None else no_adapter(own, owner.kind)
+            known = self._gate.knows(obj) or own.state == REJECTED
+            update = None if known else no_adapter(own, owner.kind if owner is not None else "")
         try:
             if update is not None:
                 await self._write(obj, workload, own.name, update)

@@ -68,6 +68,8 @@ def reconcile_workload(
     """The next write to the Workload of an original."""
     if workload.finished or snapshot.workload.end is not None:
         return None
+    if own.state == PENDING and not snapshot.delegated:
+        return _rejected(own, _not_delegated(snapshot))
     if not workload.reserved:
         return ClearCluster() if workload.cluster or workload.nominated else None
     if own.state in (REJECTED, RETRY) or workload.evicted:
@@ -120,8 +122,8 @@ def _remote_trouble(workload: QueuedWorkload, own: MultiKueueCheckState, remotes
 
 
 def no_adapter(own: MultiKueueCheckState, kind: str) -> CheckUpdate:
-    """The relay does not know the kind of the object that a Workload queues."""
-    return _rejected(own, f'No multikueue adapter found for owner kind "{kind}"')
+    """The relay does not know the kind of the object that a Workload queues, or the Workload queues none."""
+    return _rejected(own, "No multikueue adapter found" + (f' for owner kind "{kind}"' if kind else ""))
 
 
 def _rejected(own: MultiKueueCheckState, why: str) -> CheckUpdate:

@@ -64,6 +64,7 @@ class MultiKueue:
             answers.objects, answers.gate, answers.claims, snapshots, self._clones.add, leader
         )
         self._checks = CheckController(answers.objects, answers.claims, self._connected, self._claims_changed, leader)
+        answers.objects.configs.subscribe(lambda old, new: self._workloads.all_changed())
         for kind in kinds:
             kind.originals.subscribe(self._workloads.original_changed)
 
