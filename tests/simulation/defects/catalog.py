@@ -239,7 +239,9 @@ def commit_assumed(patch: Patch) -> None:
         if text is not None:
             body["metadata"].setdefault("annotations", {})[ASSIGNMENT] = text
             body["metadata"]["resourceVersion"] = str(int(known.original.resource_version) + 10**6)
-        return decode_object(msgspec.json.encode(body))
+        found = decode_object(msgspec.json.encode(body))
+        self._state.kinds[ref.kind].originals.observe(found)
+        return found
 
     patch.setattr(OriginalController, "_patch", assumed)
 
