@@ -137,9 +137,15 @@ class Cache(ObjectIndex):
         await self.synced.wait()
 
     def observe(self, obj: Object) -> None:
-        """Take over the reply to an own write, unless the watch has already delivered a newer state."""
-        if is_newer(obj.resource_version, self._version) and not _is_outdated(obj, self.get(obj.key)):
-            self.put(self._transform(obj))
+        """Take over the reply to an own write, unless the watch has already delivered a newer state.
+
+        What the budget has no room for is left to the watch, which fails by it.
+        """
+        held = self.get(obj.key)
+        if is_newer(obj.resource_version, self._version) and not _is_outdated(obj, held):
+            kept = self._transform(obj)
+            if self._budget is None or self._budget.has_room(kept, held):
+                self.put(kept)
 
     def start_over(self) -> None:
         """Make the next `run` read the whole state and accept it, whatever versions were seen before.
@@ -268,7 +274,7 @@ class Cache(ObjectIndex):
                 if state is not None:
                     state.admit(obj)
                 fresh.append(obj)
-        self._replace_state(tuple(fresh), version, state)
+        self._replace_state(tuple(fresh), version)
 
     def _state_budget(self) -> StateBudget | None:
         return self._budget.reading() if self._budget is not None else None
@@ -279,7 +285,7 @@ class Cache(ObjectIndex):
         state = self._state_budget()
         async for event in events:
             if event.ends_initial_events:
-                self._replace_state(tuple(fresh.values()), event.object.resource_version, state)
+                self._replace_state(tuple(fresh.values()), event.object.resource_version)
                 return
             if event.type is EventType.DELETED:
                 fresh.pop(event.object.key, None)
@@ -290,21 +296,23 @@ class Cache(ObjectIndex):
         self._watch_list = False
         raise ProtocolError("the watch ended before its initial events did")
 
-    def _replace_state(self, objects: tuple[Object, ...], version: str, state: StateBudget | None) -> None:
+    def _replace_state(self, objects: tuple[Object, ...], version: str) -> None:
         if not version:
             raise ProtocolError(f"the state of {self.resource} came without a resourceVersion")
-        if state is not None:
-            state.admit_instead(list(self))
+        forget = self._rewound or self._contradicts(objects, version)
+        ahead = {} if forget else {obj.key: obj for obj in self if is_older(version, obj.resource_version)}
+        state = (*(obj for obj in objects if obj.key not in ahead), *ahead.values())
+        if self._budget is not None:
+            self._budget.admit_state(state, list(self))
         self.lists += 1
         self._progress += 1
         self._version = version
         self._read_at, self._reread_at = self._clock.monotonic(), math.inf
-        if self._rewound or self._contradicts(objects, version):
+        if forget:
             self._rewound = False
             self._reread_at = self._soon()
             self.replace(())
-        ahead = {obj.key: obj for obj in self if is_older(version, obj.resource_version)}
-        self.replace((*(obj for obj in objects if obj.key not in ahead), *ahead.values()))
+        self.replace(state)
         if not self.synced.is_set():
             self.synced.set()
             self._on_connection_change()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from .errors import KubeError
 from .objects import Object
 
@@ -33,6 +35,19 @@ class ObjectBudget:
             self.objects + (held is None), self.bytes + len(obj.raw) - (len(held.raw) if held is not None else 0)
         )
 
+    def has_room(self, obj: Object, held: Object | None) -> bool:
+        """Whether an object can be held in the place of `held`."""
+        try:
+            self.admit(obj, held)
+        except BudgetExceeded:
+            return False
+        return True
+
+    def admit_state(self, objects: Collection[Object], held: Collection[Object]) -> None:
+        """Raise BudgetExceeded if there is no room for a whole state in the place of another one."""
+        size = sum(len(obj.raw) for obj in objects) - sum(len(obj.raw) for obj in held)
+        self._check(self.objects + len(objects) - len(held), self.bytes + size)
+
     def reading(self) -> StateBudget:
         """For a whole state that is read before it replaces another one: bounded as if nothing else were held."""
         return StateBudget(self)
@@ -61,11 +76,3 @@ class StateBudget:
         self._bytes += len(obj.raw)
         self._budget._check_size(obj)
         self._budget._check(self._objects, self._bytes)
-
-    def admit_instead(self, held: list[Object]) -> None:
-        """Raise BudgetExceeded if there is no room for the whole state in the place of `held`."""
-        budget = self._budget
-        budget._check(
-            budget.objects - len(held) + self._objects,
-            budget.bytes - sum(len(obj.raw) for obj in held) + self._bytes,
-        )

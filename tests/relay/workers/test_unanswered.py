@@ -54,3 +54,13 @@ async def test_time_in_which_the_relay_itself_was_stopped_does_not_count(clock: 
     assert found == []
     await clock.advance(0.2)
     assert found == [62.0]
+
+
+async def test_a_relay_that_runs_late_now_and_then_still_notices(clock: FakeClock) -> None:
+    made, found = requests(clock)
+    made.sent()
+    for _ in range(4):
+        clock._elapsed += 5  # the timers have not run
+        assert found == []
+        await clock.advance(0.5)
+    assert found == [22.0]
