@@ -152,7 +152,7 @@ async def test_in_a_pod_the_service_account_is_used(tmp_path: Path) -> None:
 
 
 def test_finding_nothing_says_where_it_looked(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"looked at .*/config(.|\n)*hint"):
+    with pytest.raises(ConfigError, match=r"searched .*/config(.|\n)*hint"):
         find_connection(environ={"HOME": str(tmp_path)})
     with pytest.raises(ConfigError, match="there is no kubeconfig at"):
         find_connection(tmp_path / "missing")

@@ -38,6 +38,7 @@ EMBEDDED_ONLY = {
     "workers.test_install": FAKE_TIME,
     "workers.test_connection": FAKE_TIME,
     "workers.test_loss": FAKE_TIME,
+    "workers.test_missing_namespaces": FAKE_TIME,
     "workers.test_network": RESTARTED,
     "workers.test_proof_secret": FAKE_TIME,
     "workers.test_proving": FAKE_TIME,

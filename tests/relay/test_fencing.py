@@ -253,14 +253,18 @@ class TestBackOff:
     def test_the_pause_grows_to_five_minutes(self) -> None:
         stopped, stops, pauses = ADAPTER.read(mirror(status=failed("DeadlineExceeded"))), LeaseStops(), []
         for epoch in range(1, 9):
-            stops = stops.after(epoch, stopped, NOW)
-            assert stops.after(epoch, stopped, NOW + timedelta(seconds=5)) == stops
+            stops = stops.after(epoch, stopped, None, NOW)
+            assert stops.after(epoch, stopped, None, NOW + timedelta(seconds=5)) == stops
             pauses.append(stops.left(NOW))
         assert pauses == [10, 20, 40, 80, 160, 300, 300, 300]
 
     def test_a_run_that_lasted_is_the_first_of_its_row(self) -> None:
         lasted = failed("DeadlineExceeded") | {"startTime": format_time(ago(4000))}
-        assert LeaseStops(1, 7, NOW).after(2, ADAPTER.read(mirror(status=lasted)), NOW).count == 1
+        assert LeaseStops(1, 7, NOW).after(2, ADAPTER.read(mirror(status=lasted)), ago(700), NOW).count == 1
+
+    def test_a_run_that_lasted_by_a_clock_that_jumped_is_not(self) -> None:
+        lasted = failed("DeadlineExceeded") | {"startTime": format_time(ago(4000))}
+        assert LeaseStops(1, 7, NOW).after(2, ADAPTER.read(mirror(status=lasted)), ago(60), NOW).count == 8
 
 
 def test_a_lease_that_is_not_limited_does_not_hold() -> None:

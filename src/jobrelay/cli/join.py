@@ -23,7 +23,6 @@ from jobrelay.cli.worker_options import (
     separate_management_options,
     worker_metadata,
 )
-from jobrelay.kinds.authentication.tokenrequests import MIN_TOKEN_SECONDS
 
 if TYPE_CHECKING:
     from jobrelay.operate.applying import Step
@@ -75,6 +74,8 @@ def _names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str,
 
 
 def _ttl(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    from jobrelay.kinds.authentication.tokenrequests import MIN_TOKEN_SECONDS
+
     found = duration_seconds(ctx, param, value)
     if found < MIN_TOKEN_SECONDS:
         raise click.BadParameter(f"{value} is too short: API servers issue tokens for 10m or longer.")

@@ -138,13 +138,17 @@ class LeaseStops:
     count: int = 0
     at: datetime | None = None
 
-    def after(self, epoch: int, mirror: Workload, now: datetime) -> LeaseStops:
-        """This, with the stop of the run `epoch`. One that ran for long before that is the first of its row again."""
+    def after(self, epoch: int, mirror: Workload, assigned: datetime | None, now: datetime) -> LeaseStops:
+        """This, with the stop of the run `epoch`. One that ran for long before that is the first of its row again.
+
+        It ran for long only if the clock of the relay agrees: that of the worker may have jumped, which ends leases.
+        """
         if self.epoch == epoch:
             return self
         ended = mirror.end.at if mirror.end is not None else None
         lasted = (ended - mirror.started).total_seconds() if ended is not None and mirror.started is not None else 0.0
-        return LeaseStops(epoch, 1 if lasted > 2 * _LONGEST_PAUSE else self.count + 1, now)
+        known = (now - assigned).total_seconds() if assigned is not None else 0.0
+        return LeaseStops(epoch, 1 if min(lasted, known) > 2 * _LONGEST_PAUSE else self.count + 1, now)
 
     def left(self, now: datetime) -> float:
         """In how many seconds the next run may start."""

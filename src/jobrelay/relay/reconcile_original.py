@@ -312,7 +312,7 @@ def _record_start(to: WorkerAssignment, mirror: Mirror, *, known: bool) -> Origi
 
 def _stopped(snapshot: WorkloadSnapshot, to: WorkerAssignment, mirror: Mirror) -> OriginalDecision:
     """Its lease ran out: start it again, after a pause that grows with each time in a row."""
-    stops = snapshot.lease_stops.after(to.epoch, mirror.facts, snapshot.now)
+    stops = snapshot.lease_stops.after(to.epoch, mirror.facts, to.assigned_at, snapshot.now)
     left = stops.left(snapshot.now)
     why = (
         f"{to.cluster} stopped it when its lease ran out{f', for the {stops.count}. time' if stops.count > 1 else ''}."

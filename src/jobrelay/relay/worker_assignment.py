@@ -13,12 +13,14 @@ no decision depends on it.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from jobrelay.apimachinery.gojson import UNREADABLE
+from jobrelay.apimachinery.times import TimeError, parse_time
 from jobrelay.kube import Object
 from jobrelay.workloads.names import ASSIGNMENT, EPOCH
 
@@ -90,6 +92,14 @@ class WorkerAssignment(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def run(self) -> Run:
         return Run(self.cluster, self.epoch, self.uid, self.started)
+
+    @property
+    def assigned_at(self) -> datetime | None:
+        """When the worker was chosen; None if that cannot be read."""
+        try:
+            return parse_time(self.since)
+        except TimeError:
+            return None
 
     def left(self, at: str, why: str) -> tuple[PastRun, ...]:
         """The `earlier` runs of the assignment that replaces this one at a time, for a reason."""
