@@ -114,7 +114,7 @@ KNOWN: Final = {
 """What MultiKueue may be found to do otherwise.
 
 Queued Jobs are suspended and resumed by Kueue, whatever their user says (R7), and one without any pod is never
-dispatched while others wait (R1); on a slow machine one that ends late is not waited for either.
+dispatched in most runs (R1). On a busy machine R1 was also seen for time-to-live; why is not known.
 Statuses of the worker are copied with a delay and in one write, so active pods are seen late or never
 (R2, R8, R9, R10), and for a moment without their start time (C9). Ends are announced with the end itself (C1). Pods are
 elsewhere.
